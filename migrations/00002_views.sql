@@ -1,0 +1,227 @@
+-- The contract with analysts. Views show the serving generation; nothing here writes.
+-- +goose Up
+create function :"schema".match_identity(
+    left_id text, left_revision text, right_id text, right_revision text, rule_version text
+) returns text language sql immutable parallel safe as $$
+    select encode(sha256(convert_to(
+        length(coalesce(left_id, '')) || ':' || coalesce(left_id, '')
+        || '|' || length(coalesce(left_revision, '')) || ':' || coalesce(left_revision, '')
+        || '|' || length(coalesce(right_id, '')) || ':' || coalesce(right_id, '')
+        || '|' || length(coalesce(right_revision, '')) || ':' || coalesce(right_revision, '')
+        || '|' || length(rule_version) || ':' || rule_version, 'UTF8')), 'hex')
+$$;
+comment on function :"schema".match_identity(text, text, text, text, text) is
+    'Identity of a result: hex SHA-256 of LEN:left_id|LEN:left_revision|LEN:right_id|LEN:right_revision|LEN:rule_version, lengths in code points; the absent side of an unmatched row is null or empty.';
+
+create view :"schema".results as
+select
+    g.reconciliation,
+    encode(m.match_id, 'hex') as match_id,
+    m.kind,
+    m.status,
+    m.left_id,
+    m.left_revision,
+    m.right_id,
+    m.right_revision,
+    m.key,
+    m.left_time,
+    m.right_time,
+    m.verdict,
+    m.differences,
+    case when m.kind = 'pair' then greatest(
+        (select count(*) from :"schema".match o
+         where o.generation_id = m.generation_id and o.shard = m.shard
+            and o.left_id = m.left_id and o.status = 'matched'),
+        (select count(*) from :"schema".match o
+         where o.generation_id = m.generation_id and o.shard = m.shard
+            and o.right_id = m.right_id and o.status = 'matched'))
+    else 0 end as partners,
+    m.status = 'final' or (m.status = 'matched' and h.watermark > m.horizon) as is_final,
+    m.opened_epoch,
+    m.changed_epoch,
+    e.committed_at as changed_at,
+    m.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".match m using (generation_id)
+join :"schema".shard h using (generation_id, shard)
+left join :"schema".epoch e on e.generation_id = m.generation_id
+    and e.shard = m.shard and e.epoch = m.changed_epoch
+where m.status in ('matched', 'provisional', 'final');
+comment on view :"schema".results is 'Active result rows of the serving generation: matched, provisional and final.';
+comment on column :"schema".results.match_id is 'Identity, in hex.';
+comment on column :"schema".results.partners is 'How many partners the busier member of a pair has; over 1 is ambiguous. 0 on unmatched rows.';
+comment on column :"schema".results.is_final is 'True when live work can no longer change the row.';
+comment on column :"schema".results.changed_at is 'When the epoch of its newest transition was written; null once that manifest is purged.';
+
+create view :"schema".results_final as
+select * from :"schema".results where is_final;
+comment on view :"schema".results_final is 'Active rows that can no longer change.';
+
+create view :"schema".results_provisional as
+select * from :"schema".results where not is_final;
+comment on view :"schema".results_provisional is 'Active rows that may still change.';
+
+create view :"schema".result_history as
+select
+    g.reconciliation,
+    encode(t.match_id, 'hex') as match_id,
+    m.kind,
+    m.left_id,
+    m.left_revision,
+    m.right_id,
+    m.right_revision,
+    t.from_status,
+    t.to_status,
+    t.reason,
+    t.epoch,
+    t.ordinal,
+    e.committed_at as at,
+    t.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".match_transition t using (generation_id)
+left join :"schema".match m using (generation_id, shard, match_id)
+left join :"schema".epoch e on e.generation_id = t.generation_id
+    and e.shard = t.shard and e.epoch = t.epoch;
+comment on view :"schema".result_history is 'Every transition. (shard, epoch, ordinal) only grows, so a consumer can follow it exactly once.';
+
+create view :"schema".unmatched as
+select
+    r.reconciliation,
+    r.match_id,
+    case r.kind when 'left_only' then 'left' else 'right' end as side,
+    coalesce(r.left_id, r.right_id) as id,
+    coalesce(r.left_revision, r.right_revision) as revision,
+    r.key,
+    r.status,
+    t.event_time,
+    now() - t.event_time as age,
+    case
+        when now() - t.event_time < interval '1 day' then 'under 1 d'
+        when now() - t.event_time < interval '8 days' then '1-7 d'
+        when now() - t.event_time < interval '31 days' then '8-30 d'
+        else 'over 30 d'
+    end as age_bucket,
+    m.horizon as deadline,
+    case when r.status = 'final' then 'nothing: its horizon has passed'
+    else format('a %s event with key %s at %s to %s, until the watermark (%s) passes %s',
+        case r.kind when 'left_only' then 'right' else 'left' end, r.key,
+        t.event_time - case r.kind when 'left_only' then w.before else w.after end,
+        t.event_time + case r.kind when 'left_only' then w.after else w.before end,
+        h.watermark, m.horizon)
+    end as waits_for,
+    b.attributes,
+    r.opened_epoch,
+    r.shard
+from :"schema".results r
+join :"schema".serving s using (reconciliation)
+join :"schema".generation g using (generation_id)
+join :"schema".match m on m.generation_id = g.generation_id and m.shard = r.shard
+    and m.match_id = decode(r.match_id, 'hex')
+join :"schema".shard h on h.generation_id = g.generation_id and h.shard = r.shard
+cross join lateral (select coalesce(r.left_time, r.right_time) as event_time) t
+cross join lateral (select
+    (g.rule ->> 'before_us')::bigint * interval '1 microsecond' as before,
+    (g.rule ->> 'after_us')::bigint * interval '1 microsecond' as after) w
+left join lateral (
+    select x.attributes from :"schema".buffer x
+    where x.generation_id = g.generation_id and x.shard = r.shard
+        and x.side = case r.kind when 'left_only' then 'left' else 'right' end
+        and x.id = coalesce(r.left_id, r.right_id)
+        and x.revision = coalesce(r.left_revision, r.right_revision)
+    order by x.added_epoch desc limit 1) b on true
+where r.kind <> 'pair';
+comment on view :"schema".unmatched is 'Unmatched rows, provisional and final, with their age by the clock and what they wait for.';
+comment on column :"schema".unmatched.age is 'Now minus the event time.';
+comment on column :"schema".unmatched.deadline is 'The row becomes final when the low watermark passes this.';
+comment on column :"schema".unmatched.attributes is 'Attributes of the event, while its buffer row is kept.';
+
+create view :"schema".breaks as
+select
+    r.reconciliation, r.match_id, r.left_id, r.left_revision, r.right_id, r.right_revision, r.key,
+    r.left_time, r.right_time,
+    d.field, d."left", d."right", d.difference, d.tolerance,
+    r.partners, r.is_final, r.changed_epoch, r.shard
+from :"schema".results r
+cross join lateral jsonb_to_recordset(r.differences)
+    as d(field text, "left" text, "right" text, difference text, tolerance text)
+where r.kind = 'pair' and r.verdict = 'differ';
+comment on view :"schema".breaks is 'Pairs whose compared fields differ, a row per difference; amounts by their exact text.';
+
+create view :"schema".corrections as
+select
+    g.reconciliation,
+    c.shard || '-' || c.epoch || '-' || c.ordinal as correction_id,
+    c.side, c.id, c.revision, c.key, c.event_time, c.deleted, c.attributes, c.reason,
+    c.interval_from, c.interval_to, c.source, c.partition, c.position, c.epoch,
+    e.watermark_before as watermark,
+    c.status, c.resolved_by, e.committed_at as recorded_at, c.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".correction c using (generation_id)
+left join :"schema".epoch e on e.generation_id = c.generation_id
+    and e.shard = c.shard and e.epoch = c.epoch;
+comment on view :"schema".corrections is 'Events that came too late for live state, open and resolved, with the watermark that refused them.';
+
+create view :"schema".quarantined as
+select
+    g.reconciliation,
+    q.shard || '-' || q.epoch || '-' || q.ordinal as quarantine_id,
+    q.side, q.source, q.partition, q.position, q.reason, q.raw,
+    encode(q.raw, 'escape') as raw_text,
+    q.status, q.repaired, q.released_at, q.epoch, e.committed_at as recorded_at, q.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".quarantine q using (generation_id)
+left join :"schema".epoch e on e.generation_id = q.generation_id
+    and e.shard = q.shard and e.epoch = q.epoch;
+comment on view :"schema".quarantined is 'Records set aside whole, with the reason; raw_text escapes what is not printable.';
+
+create view :"schema".epochs as
+select
+    g.reconciliation, e.epoch, e.parent_epoch, e.attempt_id, e.watermark_before,
+    e.watermark_after, e.read, e.accepted, e.duplicate, e.stale, e.late, e.quarantined,
+    e.out_of_shard, e.ahead, e.paired, e.provisional_opened, e.retracted, e.superseded, e.final,
+    e.expired, e.buffered, e.sources, e.clock, e.started_at, e.committed_at,
+    e.committed_at - e.started_at as duration, e.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".epoch e using (generation_id);
+comment on view :"schema".epochs is 'The manifests of the serving generation.';
+comment on column :"schema".epochs.duration is 'From the begin of the transaction to its manifest.';
+
+create view :"schema".lag as
+select
+    g.reconciliation, o.side, o.source, o.partition, o.position, o.watermark,
+    h.watermark as low_watermark,
+    not o.idle and o.watermark = min(o.watermark) filter (where not o.idle)
+        over (partition by o.generation_id, o.shard) as holds,
+    case when isfinite(o.watermark) then
+        max(o.watermark) filter (where isfinite(o.watermark))
+            over (partition by o.generation_id, o.shard) - o.watermark
+    end as behind,
+    o.idle,
+    case when o.idle then o.last_event_at end as idle_since,
+    o.last_event_at, o.epoch, o.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".shard h using (generation_id)
+join :"schema".source_offset o using (generation_id, shard);
+comment on view :"schema".lag is 'Per source partition: how far it was read and whether it holds the low watermark back.';
+comment on column :"schema".lag.holds is 'True for the partitions whose watermark is the lowest: they hold everything else back.';
+comment on column :"schema".lag.behind is 'Event time between this partition and the furthest one.';
+comment on column :"schema".lag.idle_since is 'When it last gave a record, if idle_after lets it stop holding the watermark.';
+
+-- +goose Down
+drop view :"schema".lag;
+drop view :"schema".epochs;
+drop view :"schema".quarantined;
+drop view :"schema".corrections;
+drop view :"schema".breaks;
+drop view :"schema".unmatched;
+drop view :"schema".result_history;
+drop view :"schema".results_provisional;
+drop view :"schema".results_final;
+drop view :"schema".results;
+drop function :"schema".match_identity(text, text, text, text, text);
