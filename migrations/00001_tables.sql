@@ -248,7 +248,7 @@ comment on column :"schema".match.left_time is 'Event time of the left event.';
 comment on column :"schema".match.right_time is 'Event time of the right event.';
 comment on column :"schema".match.horizon is 'The row can no longer change by live work once the low watermark has passed this.';
 comment on column :"schema".match.verdict is 'agree or differ on a pair whose fields are compared.';
-comment on column :"schema".match.differences is 'Array of {field, left, right, difference, tolerance}; null unless verdict is differ.';
+comment on column :"schema".match.differences is 'Array of {field, left, right, difference, tolerance, within} of the compared fields that are not equal, within tolerance or not; null when all are equal. Amounts by their exact text; difference is right minus left.';
 comment on column :"schema".match.opened_epoch is 'Epoch that first published it.';
 comment on column :"schema".match.changed_epoch is 'Epoch of its newest transition.';
 

@@ -145,8 +145,8 @@ select
     r.partners, r.is_final, r.changed_epoch, r.shard
 from :"schema".results r
 cross join lateral jsonb_to_recordset(r.differences)
-    as d(field text, "left" text, "right" text, difference text, tolerance text)
-where r.kind = 'pair' and r.verdict = 'differ';
+    as d(field text, "left" text, "right" text, difference text, tolerance text, within boolean)
+where r.kind = 'pair' and r.verdict = 'differ' and not d.within;
 comment on view :"schema".breaks is 'Pairs whose compared fields differ, a row per difference; amounts by their exact text.';
 
 create view :"schema".corrections as
