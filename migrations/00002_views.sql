@@ -13,10 +13,11 @@ $$;
 comment on function :"schema".match_identity(text, text, text, text, text) is
     'Identity of a result: hex SHA-256 of LEN:left_id|LEN:left_revision|LEN:right_id|LEN:right_revision|LEN:rule_version, lengths in code points; the absent side of an unmatched row is null or empty.';
 
-create view :"schema".results as
+-- The views below share this one; a column that a view leaves out costs it nothing.
+create view :"schema".result_detail as
 select
     g.reconciliation,
-    encode(m.match_id, 'hex') as match_id,
+    m.match_id,
     m.kind,
     m.status,
     m.left_id,
@@ -37,17 +38,46 @@ select
             and o.right_id = m.right_id and o.status = 'matched'))
     else 0 end as partners,
     m.status = 'final' or (m.status = 'matched' and h.watermark > m.horizon) as is_final,
+    m.horizon as deadline,
+    h.watermark,
+    (select string_agg(o.side || '/' || o.source || '/' || o.partition, ', '
+            order by o.side, o.source, o.partition)
+     from (select i.*, min(i.watermark) over () as lowest from :"schema".source_offset i
+         where i.generation_id = m.generation_id and i.shard = m.shard and not i.idle) o
+     where o.watermark = o.lowest and o.watermark < 'infinity') as held_by,
+    case
+        when m.kind = 'pair' then format(
+            'its members can change until the watermark (%s) passes %s', h.watermark, m.horizon)
+        when m.status = 'final' then 'nothing: its horizon has passed'
+        else format('a %s event with key %s at %s to %s, until the watermark (%s) passes %s',
+            case m.kind when 'left_only' then 'right' else 'left' end, m.key,
+            coalesce(m.left_time - w.before, m.right_time - w.after),
+            coalesce(m.left_time + w.after, m.right_time + w.before),
+            h.watermark, m.horizon)
+    end as waits_for,
     m.opened_epoch,
     m.changed_epoch,
     e.committed_at as changed_at,
+    m.generation_id,
     m.shard
 from :"schema".serving s
 join :"schema".generation g using (generation_id)
-join :"schema".match m using (generation_id)
-join :"schema".shard h using (generation_id, shard)
+join :"schema".shard h using (generation_id)
+join :"schema".match m using (generation_id, shard)
+cross join lateral (select
+    (g.rule ->> 'before_us')::bigint * interval '1 microsecond' as before,
+    (g.rule ->> 'after_us')::bigint * interval '1 microsecond' as after) w
 left join :"schema".epoch e on e.generation_id = m.generation_id
     and e.shard = m.shard and e.epoch = m.changed_epoch
 where m.status in ('matched', 'provisional', 'final');
+comment on view :"schema".result_detail is 'What the views of results are made of; read those.';
+
+create view :"schema".results as
+select
+    reconciliation, encode(match_id, 'hex') as match_id, kind, status, left_id, left_revision,
+    right_id, right_revision, key, left_time, right_time, verdict, differences, partners, is_final,
+    opened_epoch, changed_epoch, changed_at, shard
+from :"schema".result_detail;
 comment on view :"schema".results is 'Active result rows of the serving generation: matched, provisional and final.';
 comment on column :"schema".results.match_id is 'Identity, in hex.';
 comment on column :"schema".results.partners is 'How many partners the busier member of a pair has; over 1 is ambiguous. 0 on unmatched rows.';
@@ -61,6 +91,53 @@ comment on view :"schema".results_final is 'Active rows that can no longer chang
 create view :"schema".results_provisional as
 select * from :"schema".results where not is_final;
 comment on view :"schema".results_provisional is 'Active rows that may still change.';
+
+create view :"schema".waiting as
+select
+    reconciliation, encode(match_id, 'hex') as match_id, kind, status, left_id, left_revision,
+    right_id, right_revision, key, least(left_time, right_time) as event_time, deadline, watermark,
+    case when isfinite(deadline) and isfinite(watermark) then deadline - watermark end as remaining,
+    held_by, waits_for, opened_epoch, shard
+from :"schema".result_detail
+where not is_final;
+comment on view :"schema".waiting is 'Active rows that may still change, with what they wait for.';
+comment on column :"schema".waiting.event_time is 'The earlier time of its members.';
+comment on column :"schema".waiting.deadline is 'Event time: the row is final when the low watermark has passed this.';
+comment on column :"schema".waiting.remaining is 'Event time still to go; null while the watermark is infinite.';
+comment on column :"schema".waiting.held_by is 'The source partitions whose watermark is the lowest, as side/source/partition.';
+
+create view :"schema".events as
+select
+    g.reconciliation, b.side, b.id, b.revision, b.key, b.event_time, b.deleted, b.attributes,
+    b.horizon, b.source, b.partition, b.position, b.added_epoch, b.retired_epoch,
+    e.committed_at as arrived_at,
+    b.retired_epoch is null as newest,
+    b.retired_epoch is null and b.horizon >= h.watermark as live,
+    h.watermark,
+    b.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".shard h using (generation_id)
+join :"schema".buffer b using (generation_id, shard)
+left join :"schema".epoch e on e.generation_id = b.generation_id
+    and e.shard = b.shard and e.epoch = b.added_epoch;
+comment on view :"schema".events is 'Event revisions, for as long as their buffer rows are kept.';
+comment on column :"schema".events.arrived_at is 'When the epoch that took it was written; null once that manifest is purged.';
+comment on column :"schema".events.newest is 'True unless a newer revision replaced it.';
+comment on column :"schema".events.live is 'True while it can still meet a partner: the newest revision, its horizon not passed.';
+
+create view :"schema".reconciliations as
+select
+    g.reconciliation, g.generation_id, g.rule_version,
+    g.rule ->> 'join' as join_kind,
+    (g.rule ->> 'before_us')::bigint * interval '1 microsecond' as before,
+    (g.rule ->> 'after_us')::bigint * interval '1 microsecond' as after,
+    (g.rule ->> 'lateness_us')::bigint * interval '1 microsecond' as lateness,
+    g.rule ->> 'provisional' as provisional,
+    g.shards, s.since
+from :"schema".serving s
+join :"schema".generation g using (generation_id);
+comment on view :"schema".reconciliations is 'The reconciliations, each with the rule of its serving generation.';
 
 create view :"schema".result_history as
 select
@@ -77,22 +154,27 @@ select
     t.epoch,
     t.ordinal,
     e.committed_at as at,
+    m.opened_epoch,
+    m.changed_epoch,
     t.shard
 from :"schema".serving s
 join :"schema".generation g using (generation_id)
-join :"schema".match_transition t using (generation_id)
+join :"schema".shard h using (generation_id)
+join :"schema".match_transition t using (generation_id, shard)
 left join :"schema".match m using (generation_id, shard, match_id)
 left join :"schema".epoch e on e.generation_id = t.generation_id
     and e.shard = t.shard and e.epoch = t.epoch;
 comment on view :"schema".result_history is 'Every transition. (shard, epoch, ordinal) only grows, so a consumer can follow it exactly once.';
+comment on column :"schema".result_history.opened_epoch is 'Of the result; "epoch between opened_epoch and changed_epoch" makes looking up one result fast.';
+comment on column :"schema".result_history.changed_epoch is 'Of the result: no transition of it is newer.';
 
 create view :"schema".unmatched as
 select
     r.reconciliation,
-    r.match_id,
-    case r.kind when 'left_only' then 'left' else 'right' end as side,
-    coalesce(r.left_id, r.right_id) as id,
-    coalesce(r.left_revision, r.right_revision) as revision,
+    encode(r.match_id, 'hex') as match_id,
+    t.side,
+    t.id,
+    t.revision,
     r.key,
     r.status,
     t.event_time,
@@ -103,34 +185,20 @@ select
         when now() - t.event_time < interval '31 days' then '8-30 d'
         else 'over 30 d'
     end as age_bucket,
-    m.horizon as deadline,
-    case when r.status = 'final' then 'nothing: its horizon has passed'
-    else format('a %s event with key %s at %s to %s, until the watermark (%s) passes %s',
-        case r.kind when 'left_only' then 'right' else 'left' end, r.key,
-        t.event_time - case r.kind when 'left_only' then w.before else w.after end,
-        t.event_time + case r.kind when 'left_only' then w.after else w.before end,
-        h.watermark, m.horizon)
-    end as waits_for,
-    b.attributes,
+    r.deadline,
+    r.waits_for,
+    (select b.attributes from :"schema".buffer b
+     where b.generation_id = r.generation_id and b.shard = r.shard and b.side = t.side
+        and b.id = t.id and b.revision = t.revision
+     order by b.added_epoch desc limit 1) as attributes,
     r.opened_epoch,
     r.shard
-from :"schema".results r
-join :"schema".serving s using (reconciliation)
-join :"schema".generation g using (generation_id)
-join :"schema".match m on m.generation_id = g.generation_id and m.shard = r.shard
-    and m.match_id = decode(r.match_id, 'hex')
-join :"schema".shard h on h.generation_id = g.generation_id and h.shard = r.shard
-cross join lateral (select coalesce(r.left_time, r.right_time) as event_time) t
+from :"schema".result_detail r
 cross join lateral (select
-    (g.rule ->> 'before_us')::bigint * interval '1 microsecond' as before,
-    (g.rule ->> 'after_us')::bigint * interval '1 microsecond' as after) w
-left join lateral (
-    select x.attributes from :"schema".buffer x
-    where x.generation_id = g.generation_id and x.shard = r.shard
-        and x.side = case r.kind when 'left_only' then 'left' else 'right' end
-        and x.id = coalesce(r.left_id, r.right_id)
-        and x.revision = coalesce(r.left_revision, r.right_revision)
-    order by x.added_epoch desc limit 1) b on true
+    case r.kind when 'left_only' then 'left' else 'right' end as side,
+    coalesce(r.left_id, r.right_id) as id,
+    coalesce(r.left_revision, r.right_revision) as revision,
+    coalesce(r.left_time, r.right_time) as event_time) t
 where r.kind <> 'pair';
 comment on view :"schema".unmatched is 'Unmatched rows, provisional and final, with their age by the clock and what they wait for.';
 comment on column :"schema".unmatched.age is 'Now minus the event time.';
@@ -195,8 +263,8 @@ create view :"schema".lag as
 select
     g.reconciliation, o.side, o.source, o.partition, o.position, o.watermark,
     h.watermark as low_watermark,
-    not o.idle and o.watermark = min(o.watermark) filter (where not o.idle)
-        over (partition by o.generation_id, o.shard) as holds,
+    not o.idle and o.watermark < 'infinity' and o.watermark = min(o.watermark)
+        filter (where not o.idle) over (partition by o.generation_id, o.shard) as holds,
     case when isfinite(o.watermark) then
         max(o.watermark) filter (where isfinite(o.watermark))
             over (partition by o.generation_id, o.shard) - o.watermark
@@ -221,7 +289,11 @@ drop view :"schema".corrections;
 drop view :"schema".breaks;
 drop view :"schema".unmatched;
 drop view :"schema".result_history;
+drop view :"schema".reconciliations;
+drop view :"schema".events;
+drop view :"schema".waiting;
 drop view :"schema".results_provisional;
 drop view :"schema".results_final;
 drop view :"schema".results;
+drop view :"schema".result_detail;
 drop function :"schema".match_identity(text, text, text, text, text);
