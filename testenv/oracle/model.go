@@ -1,8 +1,8 @@
 package oracle
 
 import (
-	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -30,7 +30,7 @@ type member struct {
 	revision int64
 }
 
-func (m member) String() string { return fmt.Sprintf("%s/%d", m.id, m.revision) }
+func (m member) String() string { return m.id + "/" + strconv.FormatInt(m.revision, 10) }
 
 // name is a result's identity under one rule version, its members by side.
 type name [2]member
@@ -153,19 +153,20 @@ func (m *Model) activeNow(accepted []Arrival) map[name]stream.Status {
 			}
 		}
 	}
+	paired := membersOf(active)
 	for n, status := range m.results {
 		for _, s := range []stream.Side{stream.Left, stream.Right} {
 			gone := n[s].id != "" && status.Active() && m.bufferedRow(s, n[s].id) == nil
-			if gone && m.hasOnly(s) && !paired(active, s, n[s]) {
+			if gone && m.hasOnly(s) && !paired[only(s, n[s])] {
 				active[only(s, n[s])] = stream.Final
 			}
 		}
 	}
 	for _, r := range m.buffer {
-		self := member{r.event.ID, r.event.Revision}
+		self := only(r.side, member{r.event.ID, r.event.Revision})
 		status := m.unmatched(r)
-		if status != "" && !r.event.Deleted && m.hasOnly(r.side) && !paired(active, r.side, self) {
-			active[only(r.side, self)] = status
+		if status != "" && !r.event.Deleted && m.hasOnly(r.side) && !paired[self] {
+			active[self] = status
 		}
 	}
 	return active
@@ -237,13 +238,14 @@ func only(s stream.Side, of member) (n name) {
 	return n
 }
 
-func paired(active map[name]stream.Status, s stream.Side, of member) bool {
-	for n, status := range active {
-		if status == stream.Matched && n[s] == of {
-			return true
-		}
+// membersOf gives every event revision that is in a pair, under the name of its only-row.
+func membersOf(pairs map[name]stream.Status) map[name]bool {
+	members := map[name]bool{}
+	for n := range pairs {
+		members[only(stream.Left, n[stream.Left])] = true
+		members[only(stream.Right, n[stream.Right])] = true
 	}
-	return false
+	return members
 }
 
 // revisedBy gives the accepted event that withdraws n, a tombstone before others; nil for none.

@@ -1,0 +1,130 @@
+package testenv
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"strings"
+
+	"github.com/moby/moby/client"
+	"github.com/testcontainers/testcontainers-go"
+	"github.com/testcontainers/testcontainers-go/log"
+	"github.com/testcontainers/testcontainers-go/modules/postgres"
+	"go.uber.org/goleak"
+)
+
+const (
+	envImage = "TALLY_TEST_IMAGE"
+	envReaps = "TESTCONTAINERS_RYUK_DISABLED"
+	envHost  = "TESTCONTAINERS_HOST_OVERRIDE"
+
+	publicImage = "postgres:15-alpine"
+	reaperLoop  = "github.com/testcontainers/testcontainers-go.(*Reaper).connect.func1"
+
+	// builtImage is what image/build.sh makes where no registry can be reached.
+	builtImage = "tallystick/postgres:15"
+)
+
+// serverSettings trade durability for speed: a test's server dies with its process. The durability
+// that the tests check is that of transactions, which these settings leave alone.
+var serverSettings = []string{
+	"fsync=off", "full_page_writes=off", "max_connections=200",
+}
+
+func startContainer(ctx context.Context) (*endpoint, error) {
+	log.SetDefault(NewContainerLogger(slog.Default()))
+	preferLocalhost()
+	image := chooseImage(ctx)
+	if err := engineAnswers(ctx); err != nil {
+		return nil, fmt.Errorf("%w: no Docker engine answers: %w", errAbsent, err)
+	}
+	command := []string{"postgres"}
+	for _, setting := range serverSettings {
+		command = append(command, "-c", setting)
+	}
+	started, err := postgres.Run(ctx, image,
+		testcontainers.WithCmd(command...),
+		testcontainers.WithLogger(log.Default()),
+		postgres.BasicWaitStrategies(),
+	)
+	// The container may exist although it failed, and terminating takes care of none.
+	stop := func(context.Context) error {
+		return testcontainers.TerminateContainer(started, testcontainers.StopTimeout(0))
+	}
+	if err != nil {
+		_ = stop(ctx)
+		return nil, fmt.Errorf("start a container of image %s: %w", image, err)
+	}
+	address, err := started.ConnectionString(ctx, "sslmode=disable")
+	if err != nil {
+		_ = stop(ctx)
+		return nil, fmt.Errorf("find the container's address: %w", err)
+	}
+	return &endpoint{
+		url:  address,
+		what: "a container of image " + image,
+		stop: stop,
+		// The connections to the engine, and to the container that removes ours if we are killed,
+		// last as long as the container.
+		ignore: []goleak.Option{
+			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+			goleak.IgnoreAnyFunction(reaperLoop),
+		},
+	}, nil
+}
+
+// chooseImage and preferLocalhost must come before any other use of testcontainers, which reads its environment once.
+func chooseImage(ctx context.Context) string {
+	if image := os.Getenv(envImage); image != "" {
+		return image
+	}
+	if !imageBuilt(ctx) {
+		return publicImage
+	}
+	// Who had to build the image can't pull the one of the reaper either.
+	_ = os.Setenv(envReaps, cmp.Or(os.Getenv(envReaps), "true"))
+	return builtImage
+}
+
+// preferLocalhost corrects testcontainers where it takes the machine for a container, by a file
+// that some machine images are left with, and would look for the ports at the default gateway.
+// An engine whose bridge is ours publishes them on this machine.
+func preferLocalhost() {
+	address := os.Getenv(client.EnvOverrideHost)
+	if address != "" && !strings.HasPrefix(address, "unix:") {
+		return
+	}
+	if _, err := net.InterfaceByName("docker0"); err == nil {
+		_ = os.Setenv(envHost, cmp.Or(os.Getenv(envHost), "127.0.0.1"))
+	}
+}
+
+func imageBuilt(ctx context.Context) bool {
+	engine, err := client.New(client.FromEnv)
+	if err != nil {
+		return false
+	}
+	defer engine.Close()
+	_, err = engine.ImageInspect(ctx, builtImage)
+	return err == nil
+}
+
+// engineAnswers turns the panics with which testcontainers reports some absent engines into errors.
+func engineAnswers(ctx context.Context) (err error) {
+	defer func() {
+		if reason := recover(); reason != nil {
+			err = fmt.Errorf("%v", reason)
+		}
+	}()
+	engine, err := testcontainers.NewDockerClientWithOpts(ctx)
+	if err != nil {
+		return err
+	}
+	defer engine.Close()
+	_, err = engine.Ping(ctx, client.PingOptions{})
+	return err
+}
