@@ -13,6 +13,10 @@ import (
 // it was: a file that shrank or whose head changed, a table rewound. The worker stops.
 var ErrPositionLost = errors.New("source cannot give the position needed")
 
+// ErrUnusable reports that a source cannot be read as it is configured: no such file or column,
+// rows hidden from the role. Only a changed configuration or right helps, not another try.
+var ErrUnusable = errors.New("source cannot be used as configured")
+
 // Side is one of the two streams of a reconciliation.
 type Side uint8
 
