@@ -13,6 +13,15 @@ $$;
 comment on function :"schema".match_identity(text, text, text, text, text) is
     'Identity of a result: hex SHA-256 of LEN:left_id|LEN:left_revision|LEN:right_id|LEN:right_revision|LEN:rule_version, lengths in code points; the absent side of an unmatched row is null or empty.';
 
+create function :"schema".number_at(attributes json, path text)
+returns numeric language sql immutable parallel safe as $$
+    select case when length(t.v) <= 1000
+        and t.v ~ '^-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?$' then t.v::numeric end
+    from (select attributes #>> string_to_array(path, '.')) as t (v)
+$$;
+comment on function :"schema".number_at(json, text) is
+    'The number at a dotted path of the attributes, exactly; null where there is none.';
+
 -- The views below share this one; a column that a view leaves out costs it nothing.
 create view :"schema".result_detail as
 select
@@ -148,6 +157,8 @@ select
     m.left_revision,
     m.right_id,
     m.right_revision,
+    m.left_time,
+    m.right_time,
     t.from_status,
     t.to_status,
     t.reason,
@@ -296,4 +307,5 @@ drop view :"schema".results_provisional;
 drop view :"schema".results_final;
 drop view :"schema".results;
 drop view :"schema".result_detail;
+drop function :"schema".number_at(json, text);
 drop function :"schema".match_identity(text, text, text, text, text);

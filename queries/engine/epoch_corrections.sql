@@ -1,0 +1,14 @@
+-- Sets aside events that came too late.
+insert into :"schema".correction (
+    generation_id, shard, epoch, ordinal, side, id, revision, key, event_time, deleted,
+    attributes, reason, interval_from, interval_to, source, partition, position)
+select
+    $1::integer, $2::integer, $3::bigint, c.ordinal - 1, side, id, revision, key, event_time,
+    deleted, attributes::json, reason, interval_from, interval_to, source, partition, position
+from unnest(
+    $4::text[], $5::text[], $6::bigint[], $7::text[], $8::timestamptz[], $9::boolean[],
+    $10::text[], $11::text[], $12::timestamptz[], $13::timestamptz[], $14::text[],
+    $15::integer[], $16::text[]
+) with ordinality as c (
+    side, id, revision, key, event_time, deleted, attributes, reason, interval_from, interval_to,
+    source, partition, position, ordinal)

@@ -1,0 +1,2 @@
+-- Tells listeners that an epoch was committed.
+select pg_notify('tally_epoch', $1::text)

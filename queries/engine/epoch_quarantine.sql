@@ -1,0 +1,8 @@
+-- Sets aside records that could not be taken.
+insert into :"schema".quarantine (
+    generation_id, shard, epoch, ordinal, side, source, partition, position, reason, raw)
+select
+    $1::integer, $2::integer, $3::bigint, q.ordinal - 1, side, source, partition, position,
+    reason, raw
+from unnest($4::text[], $5::text[], $6::integer[], $7::text[], $8::text[], $9::bytea[])
+    with ordinality as q (side, source, partition, position, reason, raw, ordinal)

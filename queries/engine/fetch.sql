@@ -1,0 +1,116 @@
+-- What is stored about events and keys and in ranges of horizons, in one snapshot. Returns, told
+-- apart by their part: row (a live buffer row), result (an active result row) and due (for a range,
+-- how many of its rows were read and up to which horizon; the other columns are null).
+--
+-- Every look-up is a lateral subquery behind "offset 0": the planner can't turn it into a join that
+-- reads the whole table, which it would prefer while it has no statistics or a wrong idea of them.
+with asked as materialized (
+    select a.side, a.id from unnest($4::text[], $5::text[]) as a (side, id)
+), by_id as materialized (
+    select b.* from asked a
+    cross join lateral (
+        select x.* from :"schema".buffer x
+        where x.generation_id = $1::integer and x.shard = $2::integer
+            and x.side = a.side and x.id = a.id
+            and x.retired_epoch is null and x.horizon >= $3::timestamptz
+        offset 0) b
+), due as materialized (
+    select r.number, b.*
+    from unnest($7::timestamptz[], $8::timestamptz[]) with ordinality as r (low, high, number)
+    cross join lateral (
+        select x.* from :"schema".buffer x
+        where x.generation_id = $1::integer and x.shard = $2::integer
+            and x.horizon >= greatest(r.low, $3::timestamptz) and x.horizon < r.high
+            and x.retired_epoch is null
+        order by x.horizon
+        fetch first $9::bigint rows with ties) b
+), wanted as (
+    select k.key from unnest($6::text[]) as k (key) where k.key <> ''
+    union
+    select i.key from by_id i where i.key <> ''
+    union
+    select d.key from due d where d.key <> ''
+), found as materialized (
+    select b.* from wanted w
+    cross join lateral (
+        select
+            x.side, x.id, x.revision, x.key, x.event_time, x.deleted, x.attributes, x.horizon,
+            x.source, x.partition, x.position, x.added_epoch
+        from :"schema".buffer x
+        where x.generation_id = $1::integer and x.shard = $2::integer
+            and x.key = w.key and x.horizon >= $3::timestamptz and x.retired_epoch is null
+        offset 0) b
+    union all
+    -- A row without a key has no partners and comes alone.
+    (select distinct on (side, id)
+        side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
+        position, added_epoch
+    from (
+        select
+            side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
+            position, added_epoch
+        from by_id where key = ''
+        union all
+        select
+            side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
+            position, added_epoch
+        from due where key = '') alone
+    order by side, id)
+), member as materialized (
+    select side, id from found union select side, id from asked
+), near as materialized (
+    select m.* from member e
+    cross join lateral (
+        select x.* from :"schema".match x
+        where e.side = 'left' and x.generation_id = $1::integer and x.shard = $2::integer
+            and x.left_id = e.id and x.status in ('matched', 'provisional', 'final')
+        union all
+        select x.* from :"schema".match x
+        where e.side = 'right' and x.generation_id = $1::integer and x.shard = $2::integer
+            and x.right_id = e.id and x.status in ('matched', 'provisional', 'final')
+        offset 0) m
+), partner as (
+    -- A partner may have left the buffer; what else it is paired with decides whether it is alone
+    -- when this pair goes.
+    (select 'left'::text as side, left_id as id from near where left_id is not null
+    union
+    select 'right'::text, right_id from near where right_id is not null)
+    except
+    select side, id from member
+), result as (
+    select distinct on (match_id) *
+    from (
+        select * from near
+        union all
+        select m.* from partner e
+        cross join lateral (
+            select x.* from :"schema".match x
+            where e.side = 'left' and x.generation_id = $1::integer and x.shard = $2::integer
+                and x.left_id = e.id and x.status in ('matched', 'provisional', 'final')
+            union all
+            select x.* from :"schema".match x
+            where e.side = 'right' and x.generation_id = $1::integer and x.shard = $2::integer
+                and x.right_id = e.id and x.status in ('matched', 'provisional', 'final')
+            offset 0) m) every
+    order by match_id
+)
+select
+    'row'::text as part, key, horizon, side, id, revision, event_time, deleted,
+    attributes::text as attributes, source, partition, position, added_epoch,
+    null::bytea as match_id, null::text as kind, null::text as status, null::text as left_id,
+    null::bigint as left_revision, null::text as right_id, null::bigint as right_revision,
+    null::timestamptz as left_time, null::timestamptz as right_time, null::text as verdict,
+    null::text as differences
+from found
+union all
+select
+    'result', key, horizon, null, null, null, null, null, null, null, null, null, null,
+    match_id, kind, status, left_id, left_revision, right_id, right_revision, left_time,
+    right_time, verdict, differences::text
+from result
+union all
+select
+    'due', null, max(horizon), null, null, count(*), null, null, null, null, number::integer,
+    null, null, null, null, null, null, null, null, null, null, null, null, null
+from due
+group by number
