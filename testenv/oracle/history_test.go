@@ -2,7 +2,6 @@ package oracle
 
 import (
 	"reflect"
-	"slices"
 	"testing"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -51,31 +50,6 @@ func TestSplitKeepsEverything(t *testing.T) {
 				if len(got[i])+len(lane.Records) > 0 && !reflect.DeepEqual(got[i], lane.Records) {
 					t.Fatalf("seed %d cut %d: %s differs", seed, cut, lane.Partition)
 				}
-			}
-		}
-	}
-}
-
-// TestConfluentHistories: nothing is set aside under any split, and the end is always the same.
-func TestConfluentHistories(t *testing.T) {
-	t.Parallel()
-	for seed := range uint64(seeds) {
-		h := Generate(seed, Confluent)
-		var first []string
-		for cut := range uint64(splits) {
-			epochs := h.Split(cut)
-			m := run(h, epochs, func(_ *Model, rep Report) {
-				if len(rep.Corrections)+len(rep.Quarantined) > 0 {
-					t.Fatalf("seed %d cut %d: set aside %v %v\n%s", seed, cut, rep.Corrections,
-						rep.Quarantined, h.Describe(epochs))
-				}
-			})
-			if cut == 0 {
-				first = m.Active()
-			}
-			if !slices.Equal(m.Active(), first) {
-				t.Fatalf("seed %d cut %d: active %q, but cut 0 gave %q\n%s", seed, cut,
-					m.Active(), first, h.Describe(epochs))
 			}
 		}
 	}
