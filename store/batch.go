@@ -1,0 +1,54 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// statement is one statement of a batch: its name, text and parameters.
+type statement struct {
+	name, sql string
+	args      args
+}
+
+var binaryFormat = []int16{1}
+
+// reader takes the rows of one statement of a batch.
+type reader func(rows *pgconn.ResultReader) error
+
+// runBatch sends the statements in one round trip, and hands the rows of the statements that have a
+// reader, by position, to it. The server skips what follows a statement that fails, so a commit at
+// the end happens only if everything before it succeeded.
+func runBatch(
+	ctx context.Context, conn *pgconn.PgConn, statements []statement, readers map[int]reader,
+) error {
+	var batch pgconn.Batch
+	for i := range statements {
+		s := &statements[i]
+		batch.ExecParams(s.sql, s.args.values, s.args.oids, binaryFormat, binaryFormat)
+	}
+	results := conn.ExecBatch(ctx, &batch)
+	done := 0
+	for results.NextResult() {
+		rows := results.ResultReader()
+		if read := readers[done]; read != nil {
+			if err := read(rows); err != nil {
+				return errors.Join(err, results.Close())
+			}
+		}
+		if _, err := rows.Close(); err != nil {
+			break // Close below gives the same error
+		}
+		done++
+	}
+	if err := results.Close(); err != nil {
+		if done < len(statements) {
+			return fmt.Errorf("%s: %w", statements[done].name, err)
+		}
+		return err
+	}
+	return nil
+}

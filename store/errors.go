@@ -1,0 +1,104 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+var (
+	// ErrRuleChanged reports another rule under a version that is in use.
+	ErrRuleChanged = errors.New("the rule changed under the same version")
+	// ErrOtherRule reports a rule version or number of shards that is not the serving one.
+	ErrOtherRule = errors.New("the serving generation has another rule version or shards")
+	// ErrNoShard reports a shard that was never registered.
+	ErrNoShard = errors.New("no such shard")
+	// ErrFenced reports that another worker has taken the shard. Nothing was written.
+	ErrFenced = errors.New("the shard was taken by another worker")
+	// ErrTimedOut reports a transaction ended by statement_timeout. Nothing was written; a smaller
+	// epoch may fit.
+	ErrTimedOut = errors.New("the epoch took longer than statement_timeout")
+	// ErrUnknown reports a commit whose outcome could not be found out in time.
+	ErrUnknown = errors.New("it is unknown whether the epoch was committed")
+	// ErrNotOpen reports a quarantined record that can't be released.
+	ErrNotOpen = errors.New("the record is not open")
+)
+
+// Class says what a caller can do about an error.
+type Class int
+
+// The classes of error.
+const (
+	// Fatal can't heal by itself: a missing right or table, a broken constraint.
+	Fatal Class = iota
+	// Retry may succeed when it is tried again: conflicts, lost connections, failover.
+	Retry
+	// Unknown is a commit whose outcome is not known.
+	Unknown
+	// TimedOut may succeed with less work.
+	TimedOut
+	// DiskFull heals when somebody makes room.
+	DiskFull
+)
+
+// SQLSTATE codes that decide the class; others by their first two characters.
+const (
+	codeUniqueViolation = "23505"
+	codeDivisionByZero  = "22012"
+	codeQueryCanceled   = "57014"
+	codeReadOnly        = "25006"
+)
+
+// Classify tells what can be done about an error of this package.
+func Classify(err error) Class {
+	var pg *pgconn.PgError
+	switch {
+	case errors.Is(err, ErrUnknown):
+		return Unknown
+	case errors.Is(err, ErrTimedOut):
+		return TimedOut
+	case errors.Is(err, context.Canceled):
+		return Fatal
+	case errors.As(err, &pg):
+		return classOf(pg.Code)
+	case lost(err):
+		return Retry
+	}
+	return Fatal
+}
+
+func classOf(code string) Class {
+	switch code {
+	case codeQueryCanceled:
+		return TimedOut
+	case "53100": // disk_full
+		return DiskFull
+	case "40001", "40P01", "55P03", "53300", codeReadOnly, "25P03":
+		// serialization_failure, deadlock_detected, lock_not_available, too_many_connections,
+		// read_only_sql_transaction, idle_in_transaction_session_timeout
+		return Retry
+	}
+	if strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") {
+		return Retry
+	}
+	return Fatal
+}
+
+// lost tells whether an error that the server did not send means that it was not reached, or that
+// the connection broke.
+func lost(err error) bool {
+	var network net.Error
+	var connect *pgconn.ConnectError
+	return errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
+		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pgconn.ErrConnClosed)
+}
+
+func hasCode(err error, code string) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == code
+}

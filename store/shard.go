@@ -1,0 +1,130 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// State is what the store held of a shard when it was taken.
+type State struct {
+	// Epoch is the newest committed one, 0 before the first.
+	Epoch     int64
+	Watermark stream.Micros
+	// Buffered is how many live rows the buffer held after that epoch.
+	Buffered int64
+	// Progress is how far each partition was read, in the order of partitions.
+	Progress []stream.Progress
+}
+
+// Stats count what Commit had to do besides committing.
+type Stats struct {
+	// Redone counts epochs written again by upsert because a fresh identity existed.
+	Redone int64
+	// Reacquired counts how often the shard was taken again after a lost connection.
+	Reacquired int64
+	// Resolved counts commits that were found done after their connection was lost.
+	Resolved int64
+}
+
+// Shard is a shard held by one attempt. Commit, Leave and Encode are for one goroutine at a time,
+// each; Fetch may run beside any of them.
+type Shard struct {
+	// State is as it was when the shard was taken; it doesn't follow the commits.
+	State
+
+	store      *Store
+	generation int32
+	shard      int32
+	attempt    uuid.UUID
+
+	// epoch and token are what the next commit is fenced by.
+	epoch, token int64
+	// unsettled is set when a connection was lost: a transaction may be under way, and the shard
+	// has to be acquired again before anything is written.
+	unsettled bool
+
+	redone, reacquired, resolved atomic.Int64
+}
+
+// Take takes a shard for a new attempt. From then on commits of whoever held it are refused. It
+// returns ErrNoShard when the shard was never registered.
+func (s *Store) Take(
+	ctx context.Context, generation, shard int32, worker string,
+) (*Shard, error) {
+	h := &Shard{store: s, generation: generation, shard: shard}
+	err := s.retry(ctx, func() error {
+		h.attempt = uuid.New()
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return h.takeTx(ctx, tx, worker) })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("take shard %d of generation %d: %w", shard, generation, err)
+	}
+	return h, nil
+}
+
+// Attempt gives the identity of this run over the shard.
+func (h *Shard) Attempt() string { return h.attempt.String() }
+
+// Stats gives the counts so far.
+func (h *Shard) Stats() Stats {
+	return Stats{
+		Redone: h.redone.Load(), Reacquired: h.reacquired.Load(), Resolved: h.resolved.Load(),
+	}
+}
+
+// Leave ends the attempt; outcome says how: done, stopped, fenced or the error. It changes nothing
+// for another worker that has taken the shard meanwhile.
+func (h *Shard) Leave(ctx context.Context, outcome string) error {
+	_, err := h.store.pool.Exec(ctx, h.store.sql("leave"),
+		h.generation, h.shard, h.attempt.String(), outcome)
+	if err != nil {
+		return fmt.Errorf("end the attempt on shard %d: %w", h.shard, err)
+	}
+	return nil
+}
+
+func (h *Shard) takeTx(ctx context.Context, tx pgx.Tx, worker string) error {
+	sql := h.store.sql
+	row := tx.QueryRow(ctx, sql("take"), h.generation, h.shard, h.attempt.String(), worker)
+	err := row.Scan(&h.epoch, &h.token, (*micros)(&h.Watermark))
+	if errors.Is(err, pgx.ErrNoRows) {
+		return ErrNoShard
+	}
+	if err != nil {
+		return err
+	}
+	h.Epoch = h.epoch
+	rows, err := tx.Query(ctx, sql("take_progress"), h.generation, h.shard)
+	if err != nil {
+		return fmt.Errorf("read the source offsets: %w", err)
+	}
+	if h.Progress, err = pgx.CollectRows(rows, scanProgress); err != nil {
+		return fmt.Errorf("read the source offsets: %w", err)
+	}
+	row = tx.QueryRow(ctx, sql("take_buffered"), h.generation, h.shard, h.epoch)
+	err = row.Scan(&h.Buffered)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return fmt.Errorf("read the manifest of epoch %d: %w", h.epoch, err)
+	}
+	return nil
+}
+
+func scanProgress(row pgx.CollectableRow) (stream.Progress, error) {
+	var p stream.Progress
+	var side string
+	err := row.Scan(&side, &p.Source, &p.Number, &p.To, (*micros)(&p.Watermark), &p.Idle,
+		(*micros)(&p.LastEventAt), &p.Identity)
+	if err != nil {
+		return p, err
+	}
+	p.From = p.To
+	p.Side, err = stream.ParseSide(side)
+	return p, err
+}

@@ -1,0 +1,128 @@
+// Package store keeps the state and the results of a reconciliation in Postgres: it registers
+// generations, takes shards under a fencing token, reads what an epoch needs and commits an epoch
+// in one transaction.
+//
+// It needs no session state, so it also works behind a pooler that pools transactions.
+package store
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/tallystick/tallystick/queries"
+)
+
+const (
+	applicationName = "tallystick"
+	retryForDefault = 5 * time.Minute
+)
+
+// Config says where the store is and how to reach it.
+type Config struct {
+	// ConnString is a URL or keyword/value string; what it leaves out comes from the PG*
+	// variables, all of it when it is empty.
+	ConnString string
+	// Schema holds the tables; it has been migrated.
+	Schema string
+	// Logger gets each statement at debug level, without its values. Nil logs nothing.
+	Logger *slog.Logger
+	// MaxConns bounds the pool. A shard uses up to two at once. 0 is pgx's default.
+	MaxConns int32
+	// RetryFor bounds how long one operation is retried while Postgres is away. 0 is 5 minutes.
+	RetryFor time.Duration
+	// OnRetry, when set, is told of each failure that is retried, and how many there were.
+	OnRetry func(err error, attempt int)
+	// Configure, when set, changes the pool's configuration before it is opened.
+	Configure func(*pgxpool.Config)
+}
+
+// Store is an open connection pool to one schema. It is safe for concurrent use.
+type Store struct {
+	pool       *pgxpool.Pool
+	schema     string
+	statements map[string]string
+	retryFor   time.Duration
+	onRetry    func(err error, attempt int)
+}
+
+// Open opens the pool and reaches the server once.
+func Open(ctx context.Context, config Config) (*Store, error) {
+	pc, err := poolConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	pool, err := pgxpool.NewWithConfig(ctx, pc)
+	if err != nil {
+		return nil, fmt.Errorf("open the connection pool: %w", err)
+	}
+	if err := pool.Ping(ctx); err != nil {
+		pool.Close()
+		return nil, fmt.Errorf("connect to Postgres: %w; check database and the PG* variables", err)
+	}
+	s := &Store{
+		pool: pool, schema: config.Schema, statements: map[string]string{},
+		retryFor: config.RetryFor, onRetry: config.OnRetry,
+	}
+	for _, name := range statementNames {
+		s.statements[name] = queries.Render(queries.Engine(name), config.Schema)
+	}
+	if s.retryFor == 0 {
+		s.retryFor = retryForDefault
+	}
+	return s, nil
+}
+
+// Pool gives the connection pool, for what else has to be asked of the same database.
+func (s *Store) Pool() *pgxpool.Pool { return s.pool }
+
+// Schema gives the name of the schema.
+func (s *Store) Schema() string { return s.schema }
+
+// Close closes the pool; it waits for connections in use.
+func (s *Store) Close() { s.pool.Close() }
+
+// sql gives the text of a statement, which is the same for every call.
+func (s *Store) sql(name string) string {
+	text, ok := s.statements[name]
+	if !ok {
+		panic("store: no statement " + name)
+	}
+	return text
+}
+
+func poolConfig(config Config) (*pgxpool.Config, error) {
+	pc, err := pgxpool.ParseConfig(config.ConnString)
+	if err != nil {
+		return nil, fmt.Errorf("read the connection string: %w", err) // pgx hides its password
+	}
+	// No named statements, which a pooler would lose between transactions.
+	pc.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec
+	if pc.ConnConfig.RuntimeParams["application_name"] == "" {
+		pc.ConnConfig.RuntimeParams["application_name"] = applicationName
+	}
+	if config.MaxConns > 0 {
+		pc.MaxConns = config.MaxConns
+	}
+	if config.Logger != nil {
+		pc.ConnConfig.Tracer = newTracer(config.Logger)
+	}
+	if config.Configure != nil {
+		config.Configure(pc)
+	}
+	return pc, nil
+}
+
+var statementNames = []string{
+	"clock", "fetch", "load_rows", "load_results",
+	"epoch_settings", "epoch_fence", "epoch_retire", "epoch_upsert", "epoch_corrections",
+	"epoch_quarantine", "epoch_resolve", "epoch_offsets", "epoch_manifest", "epoch_notify",
+	"epoch_buffer_copy", "epoch_match_copy", "epoch_transition_copy",
+	"reacquire", "manifest_attempt", "take", "take_progress", "take_buffered", "leave",
+	"register_reconciliation", "register_generation", "serving",
+	"released", "release", "lock_shard", "quarantine_status",
+}
