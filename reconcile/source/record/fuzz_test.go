@@ -10,7 +10,8 @@ import (
 // that canonical attributes are their own canonical form.
 func FuzzJSON(f *testing.F) {
 	f.Add([]byte(typical))
-	f.Add([]byte(`{"id":"\ud83d\ude00","k":{"b":[{"\u00e9":1,"a":{}}],"a":1e-5},"t":"1970-01-01T00:00:00Z"}`))
+	f.Add([]byte(`{"id":"\ud83d\ude00","k":{"b":[{"\u00e9":1,"a":{}}],"a":1e-5},` +
+		`"t":"1970-01-01T00:00:00Z"}`))
 	f.Add([]byte(`{"id":1,"k":{"z":"\\u0000"},"t":"1970-01-01T00:00:00Z","x":[[],{}]}`))
 	f.Add([]byte(`{"id":1,"k":{"z":2},"g":true,"t":null,"k.z":3} `))
 	mapping := Mapping{

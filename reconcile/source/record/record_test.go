@@ -64,43 +64,45 @@ func TestBadInput(t *testing.T) {
 		raw  string
 		want stream.Reason
 	}{
-		"not JSON":               {`{"id":`, stream.NotJSON},
-		"empty":                  {``, stream.NotJSON},
-		"trailing garbage":       {event(`"id":"a"`) + `x`, stream.NotJSON},
-		"two objects":            {event(`"id":"a"`) + event(`"id":"b"`), stream.NotJSON},
-		"bare NaN":               {event(`"id":"a","amount":NaN`), stream.NotJSON},
-		"missing comma":          {`{"id":"a" "key":"k"}`, stream.NotJSON},
-		"number as a name":       {`{1:2}`, stream.NotJSON},
-		"101 deep":               {event(`"id":"a","x":` + nested), stream.NotJSON},
-		"an array":               {`[1]`, stream.NotObject},
-		"null":                   {`null`, stream.NotObject},
-		"a string":               {`"a"`, stream.NotObject},
-		"an array and more":      {`[1] 2`, stream.NotJSON},
-		"id twice":               {event(`"id":"a","id":"a"`), stream.DuplicateField},
-		"twice by escape":        {event(`"id":"a","x":{"k":1,"\u006b":2}`), stream.DuplicateField},
-		"invalid UTF-8":          {event("\"id\":\"a\xff\""), stream.BadUTF8},
-		"overlong UTF-8":         {event("\"id\":\"a\xc0\xaf\""), stream.BadUTF8},
-		"lone surrogate":         {event(`"id":"a","x":"\ud800"`), stream.BadUTF8},
-		"surrogates reversed":    {event(`"id":"a","x":"\udc00\ud800"`), stream.BadUTF8},
-		"raw NUL":                {event("\"id\":\"a\x00\""), stream.NulCharacter},
-		"escaped NUL":            {event(`"id":"a","x":["\\\u0000"]`), stream.NulCharacter},
-		"escaped NUL in a name":  {event(`"id":"a","\u0000":1`), stream.NulCharacter},
-		"too large":              {event(`"id":"` + strings.Repeat("a", 600) + `"`), stream.TooLarge},
-		"no id":                  {event(`"x":1`), stream.MissingID},
-		"null id":                {event(`"id":null`), stream.MissingID},
-		"empty id":               {event(`"id":""`), stream.MissingID},
-		"id is an object":        {event(`"id":{}`), stream.BadType},
-		"id is a boolean":        {event(`"id":true`), stream.BadType},
-		"no key":                 {`{"id":"a","rev":1,` + at + `}`, stream.MissingKey},
-		"null key":               {`{"id":"a","rev":1,"key":null,` + at + `}`, stream.MissingKey},
-		"empty key":              {`{"id":"a","rev":1,"key":"",` + at + `}`, stream.MissingKey},
-		"key is an array":        {`{"id":"a","rev":1,"key":[],` + at + `}`, stream.BadType},
-		"no revision":            {`{"id":"a","key":"k",` + at + `}`, stream.BadRevision},
-		"null revision":          {`{"id":"a","key":"k","rev":null,` + at + `}`, stream.BadRevision},
-		"revision 1.0":           {`{"id":"a","key":"k","rev":1.0,` + at + `}`, stream.BadRevision},
-		"revision 1e3":           {`{"id":"a","key":"k","rev":1e3,` + at + `}`, stream.BadRevision},
-		"revision true":          {`{"id":"a","key":"k","rev":true,` + at + `}`, stream.BadRevision},
-		"revision past int64":    {`{"id":"a","key":"k","rev":9223372036854775808,` + at + `}`, stream.BadRevision},
+		"not JSON":              {`{"id":`, stream.NotJSON},
+		"empty":                 {``, stream.NotJSON},
+		"trailing garbage":      {event(`"id":"a"`) + `x`, stream.NotJSON},
+		"two objects":           {event(`"id":"a"`) + event(`"id":"b"`), stream.NotJSON},
+		"bare NaN":              {event(`"id":"a","amount":NaN`), stream.NotJSON},
+		"missing comma":         {`{"id":"a" "key":"k"}`, stream.NotJSON},
+		"number as a name":      {`{1:2}`, stream.NotJSON},
+		"101 deep":              {event(`"id":"a","x":` + nested), stream.NotJSON},
+		"an array":              {`[1]`, stream.NotObject},
+		"null":                  {`null`, stream.NotObject},
+		"a string":              {`"a"`, stream.NotObject},
+		"an array and more":     {`[1] 2`, stream.NotJSON},
+		"id twice":              {event(`"id":"a","id":"a"`), stream.DuplicateField},
+		"twice by escape":       {event(`"id":"a","x":{"k":1,"\u006b":2}`), stream.DuplicateField},
+		"invalid UTF-8":         {event("\"id\":\"a\xff\""), stream.BadUTF8},
+		"overlong UTF-8":        {event("\"id\":\"a\xc0\xaf\""), stream.BadUTF8},
+		"lone surrogate":        {event(`"id":"a","x":"\ud800"`), stream.BadUTF8},
+		"surrogates reversed":   {event(`"id":"a","x":"\udc00\ud800"`), stream.BadUTF8},
+		"raw NUL":               {event("\"id\":\"a\x00\""), stream.NulCharacter},
+		"escaped NUL":           {event(`"id":"a","x":["\\\u0000"]`), stream.NulCharacter},
+		"escaped NUL in a name": {event(`"id":"a","\u0000":1`), stream.NulCharacter},
+		"too large":             {event(`"id":"` + strings.Repeat("a", 600) + `"`), stream.TooLarge},
+		"no id":                 {event(`"x":1`), stream.MissingID},
+		"null id":               {event(`"id":null`), stream.MissingID},
+		"empty id":              {event(`"id":""`), stream.MissingID},
+		"id is an object":       {event(`"id":{}`), stream.BadType},
+		"id is a boolean":       {event(`"id":true`), stream.BadType},
+		"no key":                {`{"id":"a","rev":1,` + at + `}`, stream.MissingKey},
+		"null key":              {`{"id":"a","rev":1,"key":null,` + at + `}`, stream.MissingKey},
+		"empty key":             {`{"id":"a","rev":1,"key":"",` + at + `}`, stream.MissingKey},
+		"key is an array":       {`{"id":"a","rev":1,"key":[],` + at + `}`, stream.BadType},
+		"no revision":           {`{"id":"a","key":"k",` + at + `}`, stream.BadRevision},
+		"null revision":         {`{"id":"a","key":"k","rev":null,` + at + `}`, stream.BadRevision},
+		"revision 1.0":          {`{"id":"a","key":"k","rev":1.0,` + at + `}`, stream.BadRevision},
+		"revision 1e3":          {`{"id":"a","key":"k","rev":1e3,` + at + `}`, stream.BadRevision},
+		"revision true":         {`{"id":"a","key":"k","rev":true,` + at + `}`, stream.BadRevision},
+		"revision past int64": {
+			`{"id":"a","key":"k","rev":9223372036854775808,` + at + `}`, stream.BadRevision,
+		},
 		"deleted is text":        {event(`"id":"a","gone":"true"`), stream.BadType},
 		"deleted is a number":    {event(`"id":"a","gone":1`), stream.BadType},
 		"no time":                {`{"id":"a","rev":1,"key":"k"}`, stream.BadTime},
@@ -121,7 +123,8 @@ func TestBadInput(t *testing.T) {
 			if got.Reason != test.want {
 				t.Errorf("reason %q, want %q", got.Reason, test.want)
 			}
-			if kept := test.raw[:min(len(test.raw), payments.MaxEventBytes)]; string(got.Raw) != kept {
+			kept := test.raw[:min(len(test.raw), payments.MaxEventBytes)]
+			if string(got.Raw) != kept {
 				t.Errorf("raw %q, want %q", got.Raw, kept)
 			}
 			if next := m.JSON([]byte(event(`"id":"next"`))); next.Event.ID != "next" {
@@ -161,17 +164,20 @@ func TestPathsWalkAndLiteralNamesWin(t *testing.T) {
 		ID: "data.object.id", Key: []string{"data.k", "plain"}, Time: "at", Omit: []string{"seq"},
 		Keep: []string{"plain"},
 	})
-	const at = `"at":"1970-01-01T00:00:00Z"`
-	walked := m.JSON([]byte(`{"seq":5,"data":{"k":"a","object":{"x":1,"id":"i"}},"plain":"p",` + at + `}`))
+	read := func(fields string) stream.Record {
+		return m.JSON([]byte(`{"plain":"p","at":"1970-01-01T00:00:00Z",` + fields + `}`))
+	}
+	walked := read(`"seq":5,"data":{"k":"a","object":{"x":1,"id":"i"}}`)
 	if e := walked.Event; e.ID != "i" || e.Key != "1:a|1:p" ||
 		e.Attributes != `{"data":{"k":"a","object":{"id":"i","x":1}},"plain":"p"}` {
 		t.Errorf("walked: %q %+v", walked.Reason, e)
 	}
-	literal := m.JSON([]byte(`{"data.object.id":"lit","data":{"k":"a","object":7},"plain":"p",` + at + `}`))
-	if e := literal.Event; e.ID != "lit" || e.Attributes != `{"data":{"k":"a","object":7},"plain":"p"}` {
+	literal := read(`"data.object.id":"lit","data":{"k":"a","object":7}`)
+	if e := literal.Event; e.ID != "lit" ||
+		e.Attributes != `{"data":{"k":"a","object":7},"plain":"p"}` {
 		t.Errorf("literal: %q %+v", literal.Reason, e)
 	}
-	if r := m.JSON([]byte(`{"data":{"k":"a","object":7},"plain":"p",` + at + `}`)); r.Reason != stream.MissingID {
+	if r := read(`"data":{"k":"a","object":7}`); r.Reason != stream.MissingID {
 		t.Errorf("a walk through a number: %q %+v", r.Reason, r.Event)
 	}
 }
@@ -235,7 +241,8 @@ func TestTimes(t *testing.T) {
 		case test.want == "" && got.Reason != stream.BadTime:
 			t.Errorf("%s %s: %q %s, want bad_time", test.format, test.in, got.Reason, got.Event.Time)
 		case test.want != "" && (got.Reason != "" || got.Event.Time != micros(t, test.want)):
-			t.Errorf("%s %s: %q %s, want %s", test.format, test.in, got.Reason, got.Event.Time, test.want)
+			t.Errorf("%s %s: %q %s, want %s",
+				test.format, test.in, got.Reason, got.Event.Time, test.want)
 		}
 	}
 }
@@ -264,7 +271,8 @@ func TestCSV(t *testing.T) {
 		t.Errorf("got %q %+v", good.Reason, good.Event)
 	}
 	for _, flag := range []string{"TRUE", "t", "1"} {
-		if r := row("a", "2", "", "", flag, "", ""); r.Reason != "" || !r.Event.Deleted || r.Event.HasTime {
+		r := row("a", "2", "", "", flag, "", "")
+		if r.Reason != "" || !r.Event.Deleted || r.Event.HasTime {
 			t.Errorf("flag %s: %q %+v", flag, r.Reason, r.Event)
 		}
 	}
@@ -293,10 +301,12 @@ func TestCSV(t *testing.T) {
 func TestCSVHeaderFaultsNameTheColumn(t *testing.T) {
 	t.Parallel()
 	m := mapper(t, payments)
-	if _, err := m.Header([]string{"id", "id"}); err == nil || !strings.Contains(err.Error(), `"id"`) {
+	_, err := m.Header([]string{"id", "id"})
+	if err == nil || !strings.Contains(err.Error(), `"id"`) {
 		t.Errorf("twice: %v", err)
 	}
-	if _, err := m.Header([]string{"id", "rev", "key"}); err == nil || !strings.Contains(err.Error(), `"at"`) {
+	_, err = m.Header([]string{"id", "rev", "key"})
+	if err == nil || !strings.Contains(err.Error(), `"at"`) {
 		t.Errorf("absent: %v", err)
 	}
 }
