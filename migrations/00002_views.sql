@@ -15,9 +15,10 @@ comment on function :"schema".match_identity(text, text, text, text, text) is
 
 create function :"schema".number_at(attributes json, path text)
 returns numeric language sql immutable parallel safe as $$
-    select case when length(t.v) <= 1000
-        and t.v ~ '^-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?$' then t.v::numeric end
-    from (select attributes #>> string_to_array(path, '.')) as t (v)
+    select case when attributes #>> string_to_array(path, '.')
+            ~ '^-?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][-+]?[0-9]{1,3})?$'
+            and length(attributes #>> string_to_array(path, '.')) <= 1000
+        then (attributes #>> string_to_array(path, '.'))::numeric end
 $$;
 comment on function :"schema".number_at(json, text) is
     'The number at a dotted path of the attributes, exactly; null where there is none.';

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-//go:embed */*.sql
+//go:embed engine/*.sql named/*.sql command/*.sql
 var files embed.FS
 
 // Engine gives the text of an engine statement: the file engine/NAME.sql. It panics when there is

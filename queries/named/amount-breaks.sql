@@ -29,7 +29,7 @@ with compared as (
     from :"schema".results r
     cross join lateral jsonb_to_recordset(r.differences)
         as d (field text, difference numeric, within boolean)
-    where r.verdict is not null and (:'field' = '' or d.field = :'field')
+    where r.differences is not null and (:'field' = '' or d.field = :'field')
         and (:'reconciliation' = '' or r.reconciliation = :'reconciliation')
 ), summed as (
     select reconciliation, field, count(*) as unequal,

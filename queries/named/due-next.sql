@@ -25,10 +25,13 @@ from :"schema".reconciliations c
 join :"schema".events e using (reconciliation)
 left join lateral (
     select o.status, o.kind from :"schema".results o
-    where o.reconciliation = e.reconciliation and o.shard = e.shard and case e.side
-        when 'left' then o.left_id else o.right_id end = e.id
-        and (o.left_id = e.id or o.right_id = e.id)
-    order by o.kind <> 'pair' limit 1) r on true
+    where e.side = 'left' and o.left_id = e.id and o.shard = e.shard
+        and o.reconciliation = e.reconciliation
+    union all
+    select o.status, o.kind from :"schema".results o
+    where e.side = 'right' and o.right_id = e.id and o.shard = e.shard
+        and o.reconciliation = e.reconciliation
+    limit 1) r on true
 left join lateral (
     select string_agg(l.side || '/' || l.source || '/' || l.partition, ', '
         order by l.side, l.source, l.partition) as held_by
@@ -36,7 +39,7 @@ left join lateral (
     where l.reconciliation = e.reconciliation and l.shard = e.shard and l.holds) h on true
 where e.live and not e.deleted and e.event_time is not null
     and c.join_kind in (e.side, 'full')
-    and (r.kind is null or r.kind <> 'pair')
+    and r.kind is distinct from 'pair'
     and (:'reconciliation' = '' or e.reconciliation = :'reconciliation')
 order by e.horizon, e.reconciliation, e.side, e.id
 limit :'limit';

@@ -19,21 +19,28 @@
 \if :{?reconciliation} \else \set reconciliation '' \endif
 \if :{?time} \else \set time 'same' \endif
 \if :{?limit} \else \set limit '100' \endif
-with event as (
+with event as not materialized (
     select reconciliation, side, source, key, id, event_time, attributes::text as attributes,
         case when :'time' = 'same' then event_time end as same_time
     from :"schema".events
     where newest and not deleted
         and (:'reconciliation' = '' or reconciliation = :'reconciliation')
-), equal as (
-    select reconciliation, 'equal events' as what, side,
-        string_agg(distinct source, ', ' order by source) as sources, key,
-        count(distinct id) as count, array_agg(distinct id order by id) as ids,
-        min(event_time) as first_time, max(event_time) as last_time, attributes
+), repeated as (
+    select reconciliation, side, key, attributes, same_time
     from event
     group by reconciliation, side, key, attributes, same_time
-    having count(*) > 1 and min(id) <> max(id)
-    order by count(distinct id) desc, reconciliation, side, key, min(event_time), attributes
+    having min(id) <> max(id)
+), equal as (
+    select e.reconciliation, 'equal events' as what, e.side,
+        string_agg(distinct e.source, ', ' order by e.source) as sources, e.key,
+        count(distinct e.id) as count, array_agg(distinct e.id order by e.id) as ids,
+        min(e.event_time) as first_time, max(e.event_time) as last_time, e.attributes
+    from event e
+    join repeated r on r.reconciliation = e.reconciliation and r.side = e.side and r.key = e.key
+        and r.attributes = e.attributes and r.same_time is not distinct from e.same_time
+    group by e.reconciliation, e.side, e.key, e.attributes, e.same_time
+    order by count(distinct e.id) desc, e.reconciliation, e.side, e.key, min(e.event_time),
+        e.attributes
     limit :'limit'
 ), dropped as (
     select e.reconciliation, e.duplicate, e.started_at,
