@@ -164,8 +164,8 @@ func clusterOwner() (*syscall.Credential, error) {
 	}
 	account, err := user.Lookup("postgres")
 	if err != nil {
-		return nil, fmt.Errorf("Postgres refuses to run as root: run the tests as another user, "+
-			"or make a user postgres: %w", err)
+		return nil, fmt.Errorf("become the user postgres, since Postgres refuses root: "+
+			"run as another user, or add that one: %w", err)
 	}
 	uid, uidErr := strconv.ParseUint(account.Uid, 10, 32)
 	gid, gidErr := strconv.ParseUint(account.Gid, 10, 32)

@@ -49,12 +49,11 @@ func TestSearchPathIsEmpty(t *testing.T) {
 
 func TestTransactionsDoNotMeet(t *testing.T) {
 	t.Parallel()
-	const insert = "INSERT INTO tally.reconciliation SELECT * FROM tally.reconciliation"
 	first, second := Tx(t), Tx(t)
 	if _, err := first.Exec(t.Context(), "CREATE TABLE public.mark (id int)"); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := first.Exec(t.Context(), insert); err != nil {
+	if _, err := first.Exec(t.Context(), "LOCK TABLE tally.match IN SHARE MODE"); err != nil {
 		t.Errorf("a migrated table in a transaction: %v", err)
 	}
 	var seen bool
@@ -98,11 +97,13 @@ func TestAbandonedDatabasesAreDropped(t *testing.T) {
 	if err := killed.admin.Close(t.Context()); err != nil {
 		t.Fatal(err)
 	}
+	awaitLock(t, s, killed.run) // until the server has noticed the end of the connection
 	next, err := newServer(t.Context(), s.endpoint)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer next.admin.Close(t.Context())
+	awaitLock(t, s, killed.run) // until another process that was quicker has dropped it
 	names, err := s.list(t.Context(), "SELECT datname FROM pg_catalog.pg_database")
 	if err != nil {
 		t.Fatal(err)
@@ -187,6 +188,15 @@ func TestClusterEndsWithThePipe(t *testing.T) {
 	}
 	if _, err := os.Stat(dir); !os.IsNotExist(err) {
 		t.Errorf("the cluster's directory: %v, want it gone", err)
+	}
+}
+
+func awaitLock(t *testing.T, s *server, run int32) {
+	t.Helper()
+	for _, call := range []string{"pg_advisory_lock", "pg_advisory_unlock"} {
+		if err := s.exec(t.Context(), "SELECT "+call+"($1, $2)", lockRun, run); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 

@@ -103,8 +103,10 @@ func (in *caseJSON) rule() (Rule, error) {
 		text string
 		to   *time.Duration
 	}{
-		{in.Rule.Before, &r.Before}, {in.Rule.After, &r.After},
-		{in.Rule.Lateness, &r.Lateness}, {in.OutOfOrderness, &disorder},
+		{in.Rule.Before, &r.Before},
+		{in.Rule.After, &r.After},
+		{in.Rule.Lateness, &r.Lateness},
+		{in.OutOfOrderness, &disorder},
 	} {
 		var err error
 		if *d.to, err = time.ParseDuration(d.text); err != nil {

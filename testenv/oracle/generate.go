@@ -14,7 +14,7 @@ import (
 func Generate(seed uint64, flavour Flavour) *History {
 	g := newGenerator(seed, flavour)
 	h, wanted := g.h, 20+g.rng.IntN(131)
-	for attempts := 0; len(h.turns) < wanted && attempts < 20*wanted; attempts++ {
+	for attempts := 0; len(h.turns) < wanted && attempts < 8*wanted; attempts++ {
 		g.now = g.now.Add(g.upTo(g.pace))
 		if g.oneIn(60) && flavour == Adversarial {
 			g.malformed()

@@ -30,7 +30,7 @@ type Transition struct {
 
 func (t Transition) String() string { return fmt.Sprintf("%s: %s -> %s", t.Result, t.From, t.To) }
 
-func (t Transition) compare(o Transition) int { return cmp.Compare(t.String(), o.String()) }
+func (t Transition) compare(o Transition) int { return cmp.Compare(t.Result, o.Result) }
 
 func (rep *Report) setAside(a Arrival, why stream.Reason) {
 	rep.Counts.Late++
