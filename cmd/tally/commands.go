@@ -4,5 +4,8 @@ import "github.com/spf13/cobra"
 
 // commands lists every command, in the order of a user's first day.
 func commands(a *app) []*cobra.Command {
-	return []*cobra.Command{}
+	return []*cobra.Command{
+		newInitCommand(a),
+		newMigrateCommand(a),
+	}
 }

@@ -4,7 +4,9 @@ import (
 	"errors"
 
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
+	"github.com/tallystick/tallystick/migrations"
 	"github.com/tallystick/tallystick/reconcile/stream"
+	"github.com/tallystick/tallystick/store"
 )
 
 // The exit codes, a public interface.
@@ -43,7 +45,12 @@ var sentinelCodes = []struct {
 	code int
 }{
 	{config.ErrInvalid, exitUsage},
+	{stream.ErrUnusable, exitUsage},
+	{store.ErrRuleChanged, exitUsage},
+	{store.ErrOtherRule, exitUsage},
+	{migrations.ErrBehind, exitUsage},
 	{stream.ErrPositionLost, exitPosition},
+	{store.ErrFenced, exitFenced},
 }
 
 // exitCode gives the exit code of an error; nil is success.

@@ -291,3 +291,33 @@ func TestDurationsAndSizes(t *testing.T) {
 		}
 	}
 }
+
+func TestTheTemplateIsAConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, template := range map[string]Template{
+		"init": InitTemplate(),
+		"tables": {
+			Name: "demo", Database: `"postgres://u@h/d"`, Schema: `"My schema"`,
+			Left:  "{type: postgres, table: a.b, cursor: seq, transaction: txid}",
+			Right: "{type: postgres, table: a.c, cursor: seq, transaction: txid}",
+		},
+	} {
+		c, err := Parse("tally.yaml", []byte(template.Text()), environment())
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if c.Name != template.Name || string(c.Rule.Version) != "v1" || len(c.Rule.Compare) != 2 ||
+			c.Rule.After.Std() != 10*time.Minute || c.Left.OutOfOrderness.Std() != 10*time.Second {
+			t.Errorf("%s: read as %+v", name, *c)
+		}
+		if err := c.JoinRule().Validate(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		for _, line := range strings.Split(template.Text(), "\n") {
+			if len(line) > 100 {
+				t.Errorf("%s: over 100 columns: %s", name, line)
+			}
+		}
+	}
+}

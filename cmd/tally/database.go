@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tallystick/tallystick/cmd/tally/internal/config"
+	"github.com/tallystick/tallystick/migrations"
+	"github.com/tallystick/tallystick/store"
+)
+
+// maxConns bounds the pool of one command: a shard uses two, the rest is for looking around.
+const maxConns = 4
+
+// open opens the store of the configuration and refuses a schema that is behind this program.
+// The caller closes it.
+func (a *app) open(ctx context.Context) (*store.Store, *config.Config, error) {
+	c, err := a.config()
+	if err != nil {
+		return nil, nil, err
+	}
+	s, err := a.openConfig(ctx, c)
+	if err != nil {
+		return nil, nil, err
+	}
+	return s, c, nil
+}
+
+// openConfig is open for a configuration that has been read.
+func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, error) {
+	conn, err := connConfig(c)
+	if err != nil {
+		return nil, err
+	}
+	if err := migrations.Check(ctx, conn, c.Schema); err != nil {
+		return nil, err
+	}
+	return store.Open(ctx, store.Config{
+		ConnString: c.Database.Reveal(),
+		Schema:     c.Schema,
+		Logger:     a.logger,
+		MaxConns:   maxConns,
+		OnRetry: func(err error, attempt int) {
+			a.logger.Warn("postgres is away, trying again",
+				slog.Int("attempt", attempt), slog.Any("error", err))
+		},
+	})
+}
+
+// connConfig reads the connection string of a checked configuration.
+func connConfig(c *config.Config) (*pgx.ConnConfig, error) {
+	conn, err := pgx.ParseConfig(c.Database.Reveal())
+	if err != nil {
+		// What pgx says of it is left out: it may quote a password.
+		return nil, usageError(errors.New("database: not a Postgres connection string"))
+	}
+	if conn.RuntimeParams["application_name"] == "" {
+		conn.RuntimeParams["application_name"] = "tallystick"
+	}
+	// No named statements: a pooler would lose them between transactions.
+	conn.DefaultQueryExecMode = pgx.QueryExecModeExec
+	return conn, nil
+}
+
+// where names a server and database for people.
+func where(conn *pgx.ConnConfig) string {
+	return fmt.Sprintf("%s:%d/%s as %s", conn.Host, conn.Port, conn.Database, conn.User)
+}

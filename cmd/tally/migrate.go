@@ -1,0 +1,82 @@
+package main
+
+import (
+	"context"
+
+	"github.com/spf13/cobra"
+	"github.com/tallystick/tallystick/cmd/tally/internal/table"
+	"github.com/tallystick/tallystick/migrations"
+)
+
+func newMigrateCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "migrate [up|down|status|version]",
+		Short: "Create or update the tables, under a lock",
+		Long: "migrate brings the schema to this program's version. up (the default) applies what\n" +
+			"is pending, down undoes the newest migration, status lists all of them, version\n" +
+			"prints the newest one applied.",
+		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
+		ValidArgs: []string{"up", "down", "status", "version"},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			step := "up"
+			if len(args) > 0 {
+				step = args[0]
+			}
+			return a.migrate(cmd.Context(), step)
+		},
+	}
+	a.outputFlag(cmd)
+	return cmd
+}
+
+func (a *app) migrate(ctx context.Context, step string) error {
+	c, err := a.config()
+	if err != nil {
+		return err
+	}
+	conn, err := connConfig(c)
+	if err != nil {
+		return err
+	}
+	switch step {
+	case "up":
+		err = migrations.Up(ctx, conn, c.Schema, a.logger)
+	case "down":
+		err = migrations.Down(ctx, conn, c.Schema, a.logger)
+	}
+	if err != nil {
+		return err
+	}
+	list, err := migrations.List(ctx, conn, c.Schema)
+	if err != nil {
+		return err
+	}
+	if step == "status" {
+		return a.render(migrationTable(list))
+	}
+	if step == "version" {
+		a.printf("%d\n", newest(list))
+		return nil
+	}
+	a.printf("schema %s is at version %d\n", c.Schema, newest(list))
+	return nil
+}
+
+func migrationTable(list []migrations.Status) *table.Table {
+	t := &table.Table{Columns: []string{"version", "name", "applied"}}
+	for _, m := range list {
+		t.Add(m.Version, m.Name, m.Applied)
+	}
+	return t
+}
+
+// newest is the version of the newest migration applied, 0 before the first.
+func newest(list []migrations.Status) int64 {
+	var version int64
+	for _, m := range list {
+		if m.Applied {
+			version = max(version, m.Version)
+		}
+	}
+	return version
+}
