@@ -1,0 +1,164 @@
+package join
+
+import (
+	"slices"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// judged is the standing of one id within the epoch being judged.
+type judged struct {
+	// best is the highest candidate revision, first the first candidate that has it.
+	best  int64
+	first *stream.Record
+}
+
+// judge decides what becomes of every record, by what was known before the epoch and by the
+// watermark at its start. The epoch's own events of one id are settled among themselves: the
+// highest revision counts, and of equal ones the first in source-position order.
+func (s *State) judge(b *stream.Batch) {
+	ids := [2]map[string]*judged{{}, {}}
+	var candidates []winner
+	anyLate := false
+	for i := range b.Parts {
+		part := &b.Parts[i]
+		s.work.delta.Counts.Read += int64(len(part.Records))
+		for j := range part.Records {
+			c := winner{part: part, index: i, record: &part.Records[j]}
+			if !s.standing(&c, b.Clock) {
+				continue
+			}
+			candidates = append(candidates, c)
+			anyLate = anyLate || c.late
+			if !c.late {
+				note(ids[part.Side], c)
+			}
+		}
+	}
+	if anyLate {
+		candidates = s.admitLate(candidates, &ids)
+	}
+	for _, c := range candidates {
+		s.settleCandidate(c, ids[c.part.Side][c.record.Event.ID])
+	}
+}
+
+// admitLate lets late tombstones stand with the events of the same id that the epoch takes in, as
+// a tombstone of a buffered event is never late, and sets the others aside.
+func (s *State) admitLate(candidates []winner, ids *[2]map[string]*judged) []winner {
+	onTime := *ids
+	*ids = [2]map[string]*judged{{}, {}}
+	return slices.DeleteFunc(candidates, func(c winner) bool {
+		if c.late && onTime[c.part.Side][c.record.Event.ID] == nil {
+			s.setAside(c, stream.PastHorizon, nil)
+			return true
+		}
+		note(ids[c.part.Side], c)
+		return false
+	})
+}
+
+func note(ids map[string]*judged, c winner) {
+	id := c.record.Event.ID
+	j := ids[id]
+	if j == nil {
+		ids[id] = &judged{best: c.record.Event.Revision, first: c.record}
+		return
+	}
+	if c.record.Event.Revision > j.best {
+		j.best, j.first = c.record.Event.Revision, c.record
+	}
+}
+
+func (s *State) settleCandidate(c winner, id *judged) {
+	event := &c.record.Event
+	switch {
+	case event.Revision < id.best:
+		s.work.delta.Counts.Stale++
+	case c.record == id.first:
+		s.work.winners = append(s.work.winners, c)
+	case event.SameContent(&id.first.Event):
+		s.work.delta.Counts.Duplicate++
+	default:
+		s.quarantine(c.part, c.record, stream.ConflictingRevision)
+	}
+}
+
+// standing judges one record against the state before the epoch. It returns false when that has
+// dealt with the record; a candidate it marks late is a tombstone of an id that is not known.
+func (s *State) standing(c *winner, clock stream.Micros) bool {
+	event := &c.record.Event
+	if c.record.Reason != "" {
+		s.quarantine(c.part, c.record, c.record.Reason)
+		return false
+	}
+	if event.HasTime && event.Time > clock.Add(s.cfg.MaxAhead) {
+		s.quarantine(c.part, c.record, stream.FarFuture)
+		return false
+	}
+	known := s.ids[c.part.Side][event.ID]
+	late := event.HasTime && s.cfg.late(event.Time, s.watermark)
+	if known != nil && known.phase != gone {
+		return s.against(c, known, late)
+	}
+	if late && !event.Deleted {
+		s.setAside(*c, stream.PastHorizon, nil)
+		return false
+	}
+	c.late = late
+	return true
+}
+
+// against judges a record by the revision of its id that is held or sealed.
+func (s *State) against(c *winner, known *row, late bool) bool {
+	event := &c.record.Event
+	switch {
+	case event.Revision < known.Revision:
+		s.work.delta.Counts.Stale++
+	case event.Revision == known.Revision:
+		// Of a sealed event the content is no longer known.
+		if known.phase == sealed || event.SameContent(&known.Event) {
+			s.work.delta.Counts.Duplicate++
+		} else {
+			s.quarantine(c.part, c.record, stream.ConflictingRevision)
+		}
+	case known.phase == sealed:
+		s.setAside(*c, stream.SealedRevision, known)
+	case late && !event.Deleted:
+		s.setAside(*c, stream.PastHorizon, known)
+	default:
+		c.old = known
+		return true
+	}
+	return false
+}
+
+func (s *State) quarantine(part *stream.Part, record *stream.Record, reason stream.Reason) {
+	s.work.delta.Counts.Quarantined++
+	s.work.delta.Quarantined = append(s.work.delta.Quarantined, stream.Quarantined{
+		Partition: part.Partition, Position: record.Position, Reason: reason, Raw: record.Raw,
+	})
+}
+
+// setAside stores an event that comes too late for live state, with the event times it touches.
+func (s *State) setAside(c winner, reason stream.Reason, known *row) {
+	affected := stream.Range{From: stream.Infinity, To: stream.NegInfinity}
+	for _, e := range []*stream.Event{&c.record.Event, content(known)} {
+		if e != nil && e.HasTime {
+			r := s.cfg.affected(e.Time)
+			affected.From, affected.To = min(affected.From, r.From), max(affected.To, r.To)
+		}
+	}
+	s.work.delta.Counts.Late++
+	s.work.delta.Corrections = append(s.work.delta.Corrections, stream.Correction{
+		Partition: c.part.Partition, Event: c.record.Event, Position: c.record.Position,
+		Reason: reason, From: affected.From, To: affected.To, Raw: c.record.Raw,
+	})
+}
+
+func content(r *row) *stream.Event {
+	if r == nil {
+		return nil
+	}
+	return &r.Event
+}

@@ -1,0 +1,179 @@
+package join_test
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/tallystick/tallystick/reconcile/join"
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// memStore stores deltas and answers Needs as the tables do, from nothing but what was written.
+type memStore struct {
+	rule    join.Rule
+	rows    []storedRow
+	results map[stream.MatchID]stream.Result
+	start   join.Start
+}
+
+type storedRow struct {
+	stream.BufferRow
+	retired bool
+}
+
+func newMemStore(rule join.Rule) *memStore {
+	return &memStore{
+		rule: rule, results: map[stream.MatchID]stream.Result{},
+		start: join.Start{Watermark: stream.NegInfinity},
+	}
+}
+
+// commit applies a delta and reports what the tables' constraints would refuse.
+func (m *memStore) commit(d *stream.Delta) error {
+	if d.Epoch != m.start.Epoch+1 {
+		return fmt.Errorf("epoch %d follows %d", d.Epoch, m.start.Epoch)
+	}
+	if !d.Counts.Balanced() {
+		return fmt.Errorf("counts do not balance: %+v", d.Counts)
+	}
+	for _, r := range d.Retired {
+		at := slices.IndexFunc(m.rows, func(o storedRow) bool {
+			return o.Side == r.Side && o.ID == r.ID && o.AddedEpoch == r.AddedEpoch && !o.retired
+		})
+		if at < 0 {
+			return fmt.Errorf("retired row %+v is not there", r)
+		}
+		m.rows[at].retired = true
+	}
+	for _, r := range d.Added {
+		m.rows = append(m.rows, storedRow{BufferRow: r})
+	}
+	for _, c := range d.Changes {
+		was, known := m.results[c.MatchID]
+		if known && was.Status == c.Status {
+			return fmt.Errorf("result %v %v goes from %s to itself", c.Left, c.Right, c.Status)
+		}
+		if !known && !c.Status.Active() {
+			return fmt.Errorf("result %v %v begins as %s", c.Left, c.Right, c.Status)
+		}
+		if known && was.Status == stream.Final {
+			return fmt.Errorf("final result %v %v changes to %s", c.Left, c.Right, c.Status)
+		}
+		m.results[c.MatchID] = c.Result
+	}
+	m.start.Epoch, m.start.Watermark = d.Epoch, d.WatermarkAfter
+	m.start.Progress = d.Progress
+	m.start.Buffered = int64(len(m.live(m.start.Watermark)))
+	if m.start.Buffered != d.Counts.Buffered {
+		return fmt.Errorf("delta counts %d buffered rows, stored are %d", d.Counts.Buffered,
+			m.start.Buffered)
+	}
+	return nil
+}
+
+func (m *memStore) live(w stream.Micros) []stream.BufferRow {
+	var rows []stream.BufferRow
+	for _, r := range m.rows {
+		if !r.retired && r.Horizon >= w {
+			rows = append(rows, r.BufferRow)
+		}
+	}
+	return rows
+}
+
+func (m *memStore) fetch(n stream.Needs, w stream.Micros) *stream.Found {
+	rows := m.live(w)
+	found := &stream.Found{}
+	keys := map[string]bool{}
+	for _, k := range n.Keys {
+		keys[k] = true
+	}
+	ids := [2]map[string]bool{{}, {}}
+	for side := range n.IDs {
+		for _, id := range n.IDs[side] {
+			ids[side][id] = true
+		}
+	}
+	for _, r := range rows {
+		if ids[r.Side][r.ID] {
+			keys[r.Key] = true
+		}
+	}
+	for _, due := range n.Due {
+		m.due(rows, due, n.DueMax, keys, found)
+	}
+	for _, r := range rows {
+		if keys[r.Key] {
+			found.Rows = append(found.Rows, r)
+			ids[r.Side][r.ID] = true
+		}
+	}
+	m.collect(ids, found)
+	return found
+}
+
+func (m *memStore) due(
+	rows []stream.BufferRow, due stream.Range, limit int, keys map[string]bool, found *stream.Found,
+) {
+	var in []stream.BufferRow
+	for _, r := range rows {
+		if due.From <= r.Horizon && r.Horizon < due.To {
+			in = append(in, r)
+		}
+	}
+	slices.SortFunc(in, func(a, b stream.BufferRow) int { return cmp.Compare(a.Horizon, b.Horizon) })
+	end := due.To
+	if len(in) > limit {
+		end = in[limit-1].Horizon + 1
+	}
+	for _, r := range in {
+		if r.Horizon < end {
+			keys[r.Key] = true
+		}
+	}
+	found.DueTo = append(found.DueTo, end)
+}
+
+// collect adds the active results of the ids, and those of the partners in them.
+func (m *memStore) collect(ids [2]map[string]bool, found *stream.Found) {
+	seen := map[stream.MatchID]bool{}
+	for range 2 {
+		var more []stream.Member
+		var sides []stream.Side
+		for id, r := range m.results {
+			if !r.Status.Active() || (!ids[0][r.Left.ID] && !ids[1][r.Right.ID]) {
+				continue
+			}
+			if !seen[id] {
+				seen[id] = true
+				found.Results = append(found.Results, r)
+			}
+			more, sides = append(more, r.Left, r.Right), append(sides, stream.Left, stream.Right)
+		}
+		for i, member := range more {
+			if member.ID != "" {
+				ids[sides[i]][member.ID] = true
+			}
+		}
+	}
+}
+
+// active gives the active results as lines: "matched o1/1 i1/1", sorted.
+func (m *memStore) active() []string {
+	var lines []string
+	for _, r := range m.results {
+		if r.Status.Active() {
+			lines = append(lines, fmt.Sprintf("%s %s %s", r.Status, name(r.Left), name(r.Right)))
+		}
+	}
+	slices.Sort(lines)
+	return lines
+}
+
+func name(m stream.Member) string {
+	if m.ID == "" {
+		return "-"
+	}
+	return fmt.Sprintf("%s/%d", m.ID, m.Revision)
+}

@@ -1,0 +1,196 @@
+package join
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"slices"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// settle gives every row that the epoch touched the unmatched row it should have at the new
+// watermark, and lets the rows whose horizon has passed leave the buffer.
+func (s *State) settle() {
+	for _, r := range s.work.touched {
+		if r.phase == live || r.phase == sealed {
+			s.settleOnly(r)
+		}
+	}
+	for _, r := range s.work.touched {
+		switch {
+		case r.phase == live && r.Horizon < s.watermark:
+			s.expire(r)
+		case r.phase == sealed:
+			s.leave(r)
+		}
+	}
+}
+
+// settleOnly moves the row's unmatched row to where it belongs.
+func (s *State) settleOnly(r *row) {
+	want := s.wanted(r)
+	if want == r.only {
+		return
+	}
+	o := outcome{pair: alone(r), status: want, fresh: r.onlyFresh}
+	switch {
+	case want == "":
+		o.status, o.cause = stream.Retracted, stream.CausePartnerArrived
+		s.work.withdrawn = append(s.work.withdrawn, o)
+		r.only = ""
+		return
+	case r.lost == s.epoch:
+		o.cause = stream.CausePartnerWithdrew
+	case want == stream.Final:
+		o.cause = stream.CauseHorizonPassed
+	default:
+		o.cause = stream.CauseUnmatched
+	}
+	s.work.opened = append(s.work.opened, o)
+	r.only, r.onlyFresh = want, false
+}
+
+// wanted is the status of the row's unmatched row at the new watermark, empty for none.
+func (s *State) wanted(r *row) stream.Status {
+	switch {
+	case r.Deleted, len(r.partners) > 0, !s.cfg.keepsUnmatched(r.Side):
+		return ""
+	case s.watermark > r.Horizon:
+		return stream.Final
+	case r.only == stream.Provisional, s.cfg.Provisional == Eager:
+		return stream.Provisional
+	case s.cfg.Provisional == AtWindowClose && s.watermark > s.cfg.windowEnd(r.Side, r.Time):
+		return stream.Provisional
+	}
+	return ""
+}
+
+// expire lets a row leave the buffer: sealed under an active result, else unknown again.
+func (s *State) expire(r *row) {
+	s.work.delta.Counts.Expired++
+	for _, p := range r.partners {
+		if p.phase != live {
+			r.group.pairs--
+			s.depart(p)
+		}
+	}
+	s.remove(r)
+	s.cached--
+	s.buffered--
+	r.phase = sealed
+	s.leave(r)
+}
+
+// leave settles a row that has left the buffer by the results it has now.
+func (s *State) leave(r *row) {
+	if r.only == "" && len(r.partners) == 0 {
+		r.phase = gone
+	}
+	s.depart(r)
+}
+
+// finish turns the epoch's work into its delta: withdrawals first, then publications, each by
+// identity, so that the same epoch always writes the same rows in the same order.
+func (s *State) finish() *stream.Delta {
+	d := s.work.delta
+	d.WatermarkAfter = s.watermark
+	d.Counts.Buffered = s.buffered
+	d.Added = make([]stream.BufferRow, len(s.work.added))
+	for i, r := range s.work.added {
+		d.Added[i] = r.BufferRow
+	}
+	for _, p := range s.work.joined {
+		s.work.opened = append(s.work.opened,
+			outcome{pair: p, status: stream.Matched, cause: stream.CauseJoined, fresh: true})
+	}
+	d.Changes = make([]stream.Change, 0, len(s.work.withdrawn)+len(s.work.opened))
+	d.Changes = s.appendChanges(d.Changes, s.work.withdrawn)
+	d.Changes = s.appendChanges(d.Changes, s.work.opened)
+	for i := range d.Changes {
+		count(&d.Counts, d.Changes[i].Status)
+	}
+	return d
+}
+
+func (s *State) appendChanges(changes []stream.Change, outcomes []outcome) []stream.Change {
+	type keyed struct {
+		id    stream.MatchID
+		head  uint64
+		index int
+	}
+	order := make([]keyed, len(outcomes))
+	for i := range outcomes {
+		id := Identity(members(outcomes[i].pair, s.cfg.Version))
+		order[i] = keyed{id, binary.BigEndian.Uint64(id[:8]), i}
+	}
+	slices.SortFunc(order, func(a, b keyed) int {
+		if c := cmp.Compare(a.head, b.head); c != 0 {
+			return c
+		}
+		return bytes.Compare(a.id[:], b.id[:])
+	})
+	for _, k := range order {
+		o := &outcomes[k.index]
+		changes = append(changes, stream.Change{
+			Result: s.result(o, k.id), Cause: o.cause, Fresh: o.fresh,
+		})
+	}
+	return changes
+}
+
+func members(p pair, version string) (left, right stream.Member, _ string) {
+	if p.left != nil {
+		left = p.left.member()
+	}
+	if p.right != nil {
+		right = p.right.member()
+	}
+	return left, right, version
+}
+
+func (s *State) result(o *outcome, id stream.MatchID) stream.Result {
+	r := stream.Result{MatchID: id, Status: o.status}
+	r.Left, r.Right, _ = members(o.pair, "")
+	switch {
+	case o.right == nil:
+		r.Kind, r.Key, r.Horizon = stream.LeftOnly, o.left.Key, o.left.Horizon
+	case o.left == nil:
+		r.Kind, r.Key, r.Horizon = stream.RightOnly, o.right.Key, o.right.Horizon
+	default:
+		r.Kind, r.Key = stream.Pair, o.left.Key
+		r.Horizon = max(o.left.Horizon, o.right.Horizon)
+	}
+	if o.status == stream.Matched {
+		r.Verdict, r.Differences = s.cfg.Compare.Compare(o.left.Attributes, o.right.Attributes)
+	}
+	if o.status.Active() && s.results != nil {
+		s.remember(o.pair)
+	}
+	return r
+}
+
+// remember notes that these ids have had a result.
+func (s *State) remember(p pair) {
+	if p.left != nil {
+		s.results.add(stream.Left, p.left.ID)
+	}
+	if p.right != nil {
+		s.results.add(stream.Right, p.right.ID)
+	}
+}
+
+func count(c *stream.Counts, status stream.Status) {
+	switch status {
+	case stream.Matched:
+		c.Paired++
+	case stream.Provisional:
+		c.ProvisionalOpened++
+	case stream.Final:
+		c.Final++
+	case stream.Retracted:
+		c.Retracted++
+	case stream.Superseded:
+		c.Superseded++
+	}
+}

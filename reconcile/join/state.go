@@ -1,0 +1,210 @@
+package join
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/tallystick/tallystick/reconcile/compare"
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// Config fixes how a State joins.
+type Config struct {
+	Rule
+	// Compare gives the verdicts on pairs; nil for none.
+	Compare *compare.Comparer
+	// MaxAhead quarantines events further ahead of the clock; MaxSkew keeps them from moving the
+	// watermark.
+	MaxAhead, MaxSkew time.Duration
+	// MaxPairsPerKey bounds the active pairs of one key that are held in memory; a new event that
+	// would pass it is quarantined as hot_key.
+	MaxPairsPerKey int
+	// CacheRows bounds the rows held in memory between epochs.
+	CacheRows int
+	// ClosingsMax bounds the rows that close in one epoch: the watermark moves on in the next.
+	ClosingsMax int
+	// OutOfOrderness and IdleAfter are by side. IdleAfter 0 is off.
+	OutOfOrderness, IdleAfter [2]time.Duration
+}
+
+// Start is the stored state a State goes on from.
+type Start struct {
+	Epoch     int64
+	Watermark stream.Micros
+	// Buffered counts the live buffer rows.
+	Buffered int64
+	Progress []stream.Progress
+}
+
+// State joins epoch after epoch. It is not safe for concurrent use.
+//
+// Rows in memory are live rows of whole keys: a key is held with all its live rows of both sides
+// and their results, or not at all. Beside them are rows that have left the buffer but can still
+// be partners of live ones, or whose leaving is not yet committed.
+type State struct {
+	cfg       Config
+	epoch     int64
+	watermark stream.Micros
+	// target is where the partitions would put the watermark; ClosingsMax can hold it back.
+	target stream.Micros
+	parts  map[stream.Partition]stream.Progress
+
+	groups map[string]*group
+	ids    [2]map[string]*row
+	timers timers
+	// buffered counts the live rows stored, cached those of them in memory.
+	buffered, cached int64
+	recent           groupList
+	leaving          []departure
+	results          *filter
+	// asked are the ids of the last Needs.
+	asked [2]map[string]struct{}
+
+	// work is the epoch in progress; its slices are reused.
+	work work
+}
+
+// phase says where a row stands.
+type phase uint8
+
+const (
+	live    phase = iota // in the buffer
+	sealed               // left the buffer with an active result
+	gone                 // left the buffer without one: unknown again
+	retired              // replaced by a newer revision
+	evicted              // still stored, no longer in memory
+)
+
+// row is one event revision in memory.
+type row struct {
+	stream.BufferRow
+	phase phase
+	// only is the status of its active unmatched row, empty for none.
+	only stream.Status
+	// onlyFresh is true while no unmatched row of it is known to have been written.
+	onlyFresh bool
+	// bare is true where all that is known of a sealed row is that it is sealed.
+	bare bool
+	// partners are the other members of its active pairs.
+	partners []*row
+	group    *group
+	// touched and lost are the last epochs that must look at it again, and that took a partner.
+	touched, lost int64
+}
+
+func (r *row) member() stream.Member {
+	return stream.Member{ID: r.ID, Revision: r.Revision, Time: r.Time}
+}
+
+// group is all live rows of one key.
+type group struct {
+	key string
+	// sides holds the joinable rows by time; tombstones are in none.
+	sides      [2][]*row
+	tombstones []*row
+	pairs      int
+	// touched is the newest epoch that changed or read it; it stays until that is committed.
+	touched    int64
+	prev, next *group
+}
+
+func (g *group) empty() bool {
+	return len(g.sides[0])+len(g.sides[1])+len(g.tombstones) == 0
+}
+
+// departure is a row, or an empty group, that may leave memory once its epoch is committed.
+type departure struct {
+	epoch int64
+	row   *row
+	group *group
+}
+
+// New gives a State that goes on from start. Its memory is empty: what it needs it asks for.
+func New(cfg Config, start Start) *State {
+	s := &State{
+		cfg: cfg, epoch: start.Epoch, watermark: start.Watermark, target: start.Watermark,
+		parts:    make(map[stream.Partition]stream.Progress, len(start.Progress)),
+		groups:   make(map[string]*group),
+		ids:      [2]map[string]*row{{}, {}},
+		buffered: start.Buffered,
+	}
+	for _, p := range start.Progress {
+		s.parts[p.Partition] = p
+	}
+	if start.Epoch == 0 {
+		s.results = newFilter()
+	}
+	return s
+}
+
+// Epoch is the newest epoch joined, committed or not.
+func (s *State) Epoch() int64 { return s.epoch }
+
+// Watermark is the low watermark after that epoch.
+func (s *State) Watermark() stream.Micros { return s.watermark }
+
+// Behind tells whether the watermark was held back by ClosingsMax or by what could be read at
+// once: another epoch, even an empty one, moves it on.
+func (s *State) Behind() bool { return s.target > s.watermark }
+
+// Held counts the rows in memory.
+func (s *State) Held() int { return len(s.ids[stream.Left]) + len(s.ids[stream.Right]) }
+
+// complete tells whether every live row is in memory, so that nothing need be looked up.
+func (s *State) complete() bool { return s.cached == s.buffered }
+
+// Needs says what Step must be given to join the batch. What is in memory is not asked for again.
+func (s *State) Needs(b *stream.Batch) stream.Needs {
+	var n stream.Needs
+	complete := s.complete()
+	asked := [2]map[string]struct{}{{}, {}}
+	s.asked = asked
+	keys := map[string]struct{}{}
+	for i := range b.Parts {
+		part := &b.Parts[i]
+		for j := range part.Records {
+			r := &part.Records[j]
+			if r.Reason != "" {
+				continue
+			}
+			if s.ids[part.Side][r.Event.ID] == nil && (!complete || s.mayBeSealed(part.Side, r.Event.ID)) {
+				asked[part.Side][r.Event.ID] = struct{}{}
+			}
+			if key := r.Event.Key; !complete && key != "" && s.groups[key] == nil {
+				keys[key] = struct{}{}
+			}
+		}
+	}
+	n.IDs = [2][]string{sorted(asked[0]), sorted(asked[1])}
+	n.Keys = sorted(keys)
+	if !complete {
+		n.Due = s.due(s.reachable(b))
+		n.DueMax = max(s.cfg.CacheRows, 1000)
+	}
+	return n
+}
+
+// due gives the horizons of rows that close when the watermark moves up to the given one.
+func (s *State) due(to stream.Micros) []stream.Range {
+	if to <= s.watermark {
+		return nil
+	}
+	due := []stream.Range{{From: s.watermark, To: to}}
+	if l := s.cfg.Lateness; l > 0 && s.cfg.Provisional == AtWindowClose && s.cfg.Kind != Inner {
+		due = append(due, stream.Range{From: s.watermark.Add(l), To: to.Add(l)})
+	}
+	return due
+}
+
+func sorted(set map[string]struct{}) []string {
+	if len(set) == 0 {
+		return nil
+	}
+	list := make([]string, 0, len(set))
+	for v := range set {
+		list = append(list, v)
+	}
+	slices.SortFunc(list, strings.Compare)
+	return list
+}

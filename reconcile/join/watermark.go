@@ -1,0 +1,172 @@
+package join
+
+import "github.com/tallystick/tallystick/reconcile/stream"
+
+// QuarantineSource names the source that reads released records again. Its events are no
+// statement about how far a side has come, so it never holds the watermark.
+const QuarantineSource = "quarantine"
+
+// mark notes the time of an accepted event for its partition's watermark.
+func (s *State) mark(w *winner, clock stream.Micros) {
+	event := &w.record.Event
+	if !event.HasTime {
+		return
+	}
+	if event.Time > clock.Add(s.cfg.MaxSkew) {
+		s.work.delta.Counts.Ahead++
+		return
+	}
+	s.work.marks[w.index] = max(s.work.marks[w.index], event.Time)
+}
+
+// progress gives every partition's progress after the batch, where marks holds the highest time
+// accepted in each part. idle says whether a silent partition stops holding the watermark.
+func (s *State) progress(
+	b *stream.Batch, marks []stream.Micros, idle func(*stream.Part, stream.Progress) bool,
+) []stream.Progress {
+	list := make([]stream.Progress, len(b.Parts))
+	for i := range b.Parts {
+		part := &b.Parts[i]
+		p, known := s.parts[part.Partition]
+		if !known {
+			p = stream.Progress{
+				Partition: part.Partition, Watermark: stream.NegInfinity, LastEventAt: b.Clock,
+			}
+		}
+		p.From, p.To, p.Identity = p.To, part.To, part.Identity
+		p.Watermark = max(p.Watermark, marks[i].Add(-s.cfg.OutOfOrderness[part.Side]))
+		if len(part.Records) > 0 {
+			p.Idle, p.LastEventAt = false, b.Clock
+		} else {
+			p.Idle = idle(part, p)
+		}
+		if part.Sealed || part.Source == QuarantineSource {
+			p.Watermark = stream.Infinity
+		}
+		list[i] = p
+	}
+	return list
+}
+
+// lowest is where these partitions put the low watermark: the lowest of those that hold it. It
+// never goes back, and stays where it is when nothing holds it.
+func (s *State) lowest(list []stream.Progress) stream.Micros {
+	low, held := stream.Infinity, false
+	for _, p := range list {
+		if p.Idle || p.Source == QuarantineSource {
+			continue
+		}
+		low, held = min(low, p.Watermark), true
+	}
+	if !held {
+		return s.watermark
+	}
+	return max(low, s.watermark)
+}
+
+// silent tells whether the partition is caught up and has been silent for its side's IdleAfter.
+func (s *State) silent(part *stream.Part, lastEventAt, clock stream.Micros) bool {
+	after := s.cfg.IdleAfter[part.Side]
+	return after > 0 && part.CaughtUp && clock >= lastEventAt.Add(after)
+}
+
+// IdleDue tells whether an epoch is due although nothing was read, because a partition would
+// stop holding the watermark at this clock.
+func (s *State) IdleDue(b *stream.Batch) bool {
+	for i := range b.Parts {
+		p, known := s.parts[b.Parts[i].Partition]
+		if known && !p.Idle && s.silent(&b.Parts[i], p.LastEventAt, b.Clock) {
+			return true
+		}
+	}
+	return false
+}
+
+// reachable bounds the watermark after the batch from above, before the batch is judged.
+func (s *State) reachable(b *stream.Batch) stream.Micros {
+	marks := newMarks(b)
+	for i := range b.Parts {
+		for j := range b.Parts[i].Records {
+			if e := &b.Parts[i].Records[j].Event; e.HasTime {
+				marks[i] = max(marks[i], e.Time)
+			}
+		}
+	}
+	mayIdle := func(part *stream.Part, _ stream.Progress) bool {
+		return s.cfg.IdleAfter[part.Side] > 0 && part.CaughtUp
+	}
+	list := s.progress(b, marks, mayIdle)
+	return max(s.lowest(list), s.target)
+}
+
+func newMarks(b *stream.Batch) []stream.Micros {
+	marks := make([]stream.Micros, len(b.Parts))
+	for i := range marks {
+		marks[i] = stream.NegInfinity
+	}
+	return marks
+}
+
+// moveWatermark records what was read and finds the low watermark at the epoch's end. It stays
+// behind its target where too many rows close at once, or not all of them could be read at once.
+func (s *State) moveWatermark(b *stream.Batch, found *stream.Found) {
+	list := s.progress(b, s.work.marks, func(part *stream.Part, p stream.Progress) bool {
+		return p.Idle || s.silent(part, p.LastEventAt, b.Clock)
+	})
+	for _, p := range list {
+		s.parts[p.Partition] = p
+	}
+	s.work.delta.Progress = list
+	s.target = s.lowest(list)
+	to := s.target
+	if found != nil {
+		for i, end := range found.DueTo {
+			if i == 1 {
+				end = end.Add(-s.cfg.Lateness)
+			}
+			to = min(to, end)
+		}
+	}
+	s.watermark = max(s.watermark, s.popTimers(to))
+}
+
+// settleTimeless gives tombstones without a time, of ids never seen, the first watermark as theirs.
+func (s *State) settleTimeless() {
+	for _, r := range s.work.timeless {
+		r.Horizon = s.cfg.horizon(r.Side, s.watermark)
+		s.timers.push(timer{at: r.Horizon, row: r})
+	}
+}
+
+// popTimers looks at every row whose window closes or whose horizon passes when the watermark
+// moves to this point, or to the first point before it at which ClosingsMax is reached.
+func (s *State) popTimers(to stream.Micros) stream.Micros {
+	var last stream.Micros
+	for n := 0; len(s.timers) > 0 && s.timers[0].at < to; n++ {
+		if at := s.timers[0].at; n >= s.cfg.ClosingsMax && at > last {
+			return at
+		}
+		t := s.timers.pop()
+		if t.row.phase != live {
+			continue
+		}
+		last = t.at
+		s.look(t.row)
+		if t.at < t.row.Horizon {
+			s.timers.push(timer{at: t.row.Horizon, row: t.row})
+		}
+	}
+	return to
+}
+
+// firstTimer is when the row must first be looked at: at its window's end where it would be shown
+// as provisional then, else at its horizon.
+func (s *State) firstTimer(r *row) stream.Micros {
+	if r.Deleted || s.cfg.Provisional != AtWindowClose || !s.cfg.keepsUnmatched(r.Side) {
+		return r.Horizon
+	}
+	if end := s.cfg.windowEnd(r.Side, r.Time); end >= s.watermark {
+		return end
+	}
+	return r.Horizon
+}

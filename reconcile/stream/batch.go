@@ -1,0 +1,33 @@
+package stream
+
+// Batch is what one epoch reads: a slice of every partition, and the clock it is judged by.
+type Batch struct {
+	// Clock is the database clock, read once for the epoch.
+	Clock Micros
+	// Parts holds every configured partition once, in Partition.Compare order, whether it gave
+	// records or not.
+	Parts []Part
+}
+
+// Part is one partition's share of a batch.
+type Part struct {
+	Partition
+	Records []Record
+	// To is the position just past the last record; empty where nothing was ever read.
+	To string
+	// Identity is what the source says it is at To.
+	Identity string
+	// CaughtUp is true when the source had nothing more to give.
+	CaughtUp bool
+	// Sealed is true when the source is complete and read to its end.
+	Sealed bool
+}
+
+// Records counts the records of all parts.
+func (b *Batch) Records() int {
+	n := 0
+	for i := range b.Parts {
+		n += len(b.Parts[i].Records)
+	}
+	return n
+}
