@@ -2,6 +2,8 @@
 -- (generation_id, shard), and no constraint crosses shards. Indexes are few on purpose: each one
 -- costs on every epoch, so each says what it is for.
 -- +goose Up
+-- One statement to goose, which would cut at a semicolon or a dash in the schema's name.
+-- +goose StatementBegin
 create table :"schema".reconciliation (
     name text primary key,
     created_at timestamptz not null default now()
@@ -350,8 +352,10 @@ comment on column :"schema".quarantine.status is 'open; released: waits to be re
 comment on column :"schema".quarantine.repaired is 'The record to read instead of raw; null to read raw again.';
 comment on column :"schema".quarantine.released_seq is 'Order of release: the position of the source quarantine.';
 comment on column :"schema".quarantine.released_at is 'When it was released.';
+-- +goose StatementEnd
 
 -- +goose Down
+-- +goose StatementBegin
 drop table :"schema".quarantine;
 drop table :"schema".correction;
 drop table :"schema".match_transition;
@@ -364,3 +368,4 @@ drop table :"schema".shard;
 drop table :"schema".serving;
 drop table :"schema".generation;
 drop table :"schema".reconciliation;
+-- +goose StatementEnd

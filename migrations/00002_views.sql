@@ -1,5 +1,6 @@
 -- The contract with analysts. Views show the serving generation; nothing here writes.
 -- +goose Up
+-- +goose StatementBegin
 create function :"schema".match_identity(
     left_id text, left_revision text, right_id text, right_revision text, rule_version text
 ) returns text language sql immutable parallel safe as $$
@@ -292,8 +293,10 @@ comment on view :"schema".lag is 'Per source partition: how far it was read and 
 comment on column :"schema".lag.holds is 'True for the partitions whose watermark is the lowest: they hold everything else back.';
 comment on column :"schema".lag.behind is 'Event time between this partition and the furthest one.';
 comment on column :"schema".lag.idle_since is 'When it last gave a record, if idle_after lets it stop holding the watermark.';
+-- +goose StatementEnd
 
 -- +goose Down
+-- +goose StatementBegin
 drop view :"schema".lag;
 drop view :"schema".epochs;
 drop view :"schema".quarantined;
@@ -310,3 +313,4 @@ drop view :"schema".results;
 drop view :"schema".result_detail;
 drop function :"schema".number_at(json, text);
 drop function :"schema".match_identity(text, text, text, text, text);
+-- +goose StatementEnd

@@ -72,7 +72,7 @@ func Named(name string) (Query, error) {
 
 var (
 	labelled  = regexp.MustCompile(`^-- (Question|Parameter|Column): (.*)$`)
-	parameter = regexp.MustCompile(`^([a-z_]+) ([a-z|]+)(?: '((?:[^']|'')*)')? -- (.+)$`)
+	parameter = regexp.MustCompile(`^([a-z_]+) ([a-z_|]+)(?: '((?:[^']|'')*)')? -- (.+)$`)
 	column    = regexp.MustCompile(`^([a-z0-9_]+) -- (.+)$`)
 )
 
