@@ -7,5 +7,7 @@ func commands(a *app) []*cobra.Command {
 	return []*cobra.Command{
 		newInitCommand(a),
 		newMigrateCommand(a),
+		newCheckCommand(a),
+		newGenerateCommand(a),
 	}
 }

@@ -31,7 +31,7 @@ func (a *app) open(ctx context.Context) (*store.Store, *config.Config, error) {
 
 // openConfig is open for a configuration that has been read.
 func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, error) {
-	conn, err := connConfig(c)
+	conn, err := connConfig(c.Database)
 	if err != nil {
 		return nil, err
 	}
@@ -50,9 +50,22 @@ func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, e
 	})
 }
 
-// connConfig reads the connection string of a checked configuration.
-func connConfig(c *config.Config) (*pgx.ConnConfig, error) {
-	conn, err := pgx.ParseConfig(c.Database.Reveal())
+// connect opens one connection; the caller closes it.
+func connect(ctx context.Context, database config.Secret) (*pgx.Conn, error) {
+	parsed, err := connConfig(database)
+	if err != nil {
+		return nil, err
+	}
+	conn, err := pgx.ConnectConfig(ctx, parsed)
+	if err != nil {
+		return nil, fmt.Errorf("connect to Postgres: %w", err)
+	}
+	return conn, nil
+}
+
+// connConfig reads a connection string; what it leaves out comes from the PG* variables.
+func connConfig(database config.Secret) (*pgx.ConnConfig, error) {
+	conn, err := pgx.ParseConfig(database.Reveal())
 	if err != nil {
 		// What pgx says of it is left out: it may quote a password.
 		return nil, usageError(errors.New("database: not a Postgres connection string"))

@@ -30,20 +30,29 @@ func newInitCommand(a *app) *cobra.Command {
 
 // writeNew writes a file that must not be there yet, unless force is given.
 func writeNew(path, text string, force bool) (err error) {
-	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
-	if force {
-		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
-	}
-	file, err := os.OpenFile(path, mode, 0o644)
-	if errors.Is(err, os.ErrExist) {
-		return usageError(fmt.Errorf("%s is there already; --force overwrites it", path))
-	}
+	file, err := createNew(path, force)
 	if err != nil {
-		return fmt.Errorf("write the file: %w", err)
+		return err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
 	if _, err := file.WriteString(text); err != nil {
 		return fmt.Errorf("write %s: %w", path, err)
 	}
 	return nil
+}
+
+// createNew creates a file that must not be there yet, unless force is given.
+func createNew(path string, force bool) (*os.File, error) {
+	mode := os.O_WRONLY | os.O_CREATE | os.O_EXCL
+	if force {
+		mode = os.O_WRONLY | os.O_CREATE | os.O_TRUNC
+	}
+	file, err := os.OpenFile(path, mode, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return nil, usageError(fmt.Errorf("%s is there already; --force overwrites it", path))
+	}
+	if err != nil {
+		return nil, fmt.Errorf("create the file: %w", err)
+	}
+	return file, nil
 }

@@ -34,7 +34,7 @@ func (a *app) migrate(ctx context.Context, step string) error {
 	if err != nil {
 		return err
 	}
-	conn, err := connConfig(c)
+	conn, err := connConfig(c.Database)
 	if err != nil {
 		return err
 	}

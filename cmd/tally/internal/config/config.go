@@ -10,10 +10,18 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
 // FileDefault is the configuration file where none is named.
 const FileDefault = "tally.yaml"
+
+// The source types of this version.
+const (
+	TypeFile     = "file"
+	TypePostgres = "postgres"
+)
 
 // ErrInvalid reports a configuration that the user has to correct.
 var ErrInvalid = errors.New("invalid configuration")
@@ -157,6 +165,9 @@ func Parse(path string, text []byte, lookup func(string) (string, bool)) (*Confi
 // Dir is the directory that relative paths of sources start from: the configuration file's.
 func (c *Config) Dir() string { return filepath.Dir(c.file) }
 
+// Sources gives the sources of a side in the order of the file.
+func (c *Config) Sources(side stream.Side) []Source { return c.side(side).Source }
+
 // Inert names the keys that the file sets and this version accepts without acting on them.
 func (c *Config) Inert() []string {
 	var set []string
@@ -211,9 +222,9 @@ func (c *Config) fillNames() {
 			s := &side.Source[i]
 			switch {
 			case s.Name != "":
-			case s.Type == typeFile:
+			case s.Type == TypeFile:
 				s.Name = filepath.Base(s.Path)
-			case s.Type == typePostgres:
+			case s.Type == TypePostgres:
 				s.Name = s.Table
 			}
 		}
@@ -231,7 +242,7 @@ func (s *Side) names() []string {
 // String names the source without its secrets.
 func (s Source) String() string {
 	what := s.Path
-	if s.Type == typePostgres {
+	if s.Type == TypePostgres {
 		what = s.Table
 	}
 	return strings.TrimSpace(fmt.Sprintf("%s %s", s.Type, what))

@@ -13,12 +13,6 @@ import (
 	"github.com/tallystick/tallystick/reconcile/compare"
 )
 
-// The source types of this version.
-const (
-	typeFile     = "file"
-	typePostgres = "postgres"
-)
-
 // identifierBytesMax is Postgres' limit on a name.
 const identifierBytesMax = 63
 
@@ -159,8 +153,8 @@ func (c *checker) sources(side string, s *Side) {
 
 // sourceKeys lists which keys a type takes besides type and name.
 var sourceKeys = map[string][]string{
-	typeFile:     {"path", "format", "delimiter"},
-	typePostgres: {"table", "cursor", "transaction", "consistency", "database"},
+	TypeFile:     {"path", "format", "delimiter"},
+	TypePostgres: {"table", "cursor", "transaction", "consistency", "database"},
 }
 
 func (c *checker) source(key string, s *Source) {
@@ -169,7 +163,7 @@ func (c *checker) source(key string, s *Source) {
 		return
 	}
 	if sourceKeys[s.Type] == nil {
-		c.oneOf(key+".type", s.Type, typeFile, typePostgres)
+		c.oneOf(key+".type", s.Type, TypeFile, TypePostgres)
 		return
 	}
 	for other, keys := range sourceKeys {
@@ -183,7 +177,7 @@ func (c *checker) source(key string, s *Source) {
 		c.fail(key+".acknowledge_behind", "a %s source has nothing to acknowledge; remove the key",
 			s.Type)
 	}
-	if s.Type == typeFile {
+	if s.Type == TypeFile {
 		c.fileSource(key, s)
 	} else {
 		c.postgresSource(key, s)
@@ -195,8 +189,8 @@ func (c *checker) fileSource(key string, s *Source) {
 	if s.Format != "" {
 		c.oneOf(key+".format", s.Format, "ndjson", "csv")
 	}
-	if s.Delimiter != "" && len([]rune(s.Delimiter)) != 1 {
-		c.fail(key+".delimiter", "%q: want one character", s.Delimiter)
+	if s.Delimiter != "" && (len(s.Delimiter) != 1 || strings.Contains("\"\r\n\x00", s.Delimiter)) {
+		c.fail(key+".delimiter", "%q: want one character, such as ; or \\t", s.Delimiter)
 	}
 }
 

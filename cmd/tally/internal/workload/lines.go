@@ -28,8 +28,8 @@ func (e *Event) Currency() string { return currencies[e.Account%uint64(len(curre
 // Amount is the amount with two decimals.
 func (e *Event) Amount() string { return string(e.appendAmount(nil)) }
 
-// Country is where the event was seen.
-func (e *Event) Country() string { return countries[e.chance>>8%uint64(len(countries))] }
+// Country is decided by the account, too.
+func (e *Event) Country() string { return countries[e.Account>>8%uint64(len(countries))] }
 
 // Method says how a payment was made.
 func (e *Event) Method() string { return methods[e.chance>>12%uint64(len(methods))] }

@@ -167,12 +167,7 @@ func New(config Config, side stream.Side) *Stream {
 
 // Next gives the next event to arrive; false at the end.
 func (s *Stream) Next() (Event, bool) {
-	for s.next < s.payments &&
-		(s.queue.empty() || s.paymentTime(s.next) <= s.queue.first()) {
-		s.enqueue(s.next)
-		s.next++
-	}
-	if s.queue.empty() {
+	if _, more := s.peek(); !more {
 		return Event{}, false
 	}
 	p := s.queue.pop()
@@ -182,6 +177,19 @@ func (s *Stream) Next() (Event, bool) {
 		s.follow(&p)
 	}
 	return p.Event, true
+}
+
+// peek gives the arrival of the next event; false at the end.
+func (s *Stream) peek() (stream.Micros, bool) {
+	for s.next < s.payments &&
+		(s.queue.empty() || s.paymentTime(s.next) <= s.queue.first()) {
+		s.enqueue(s.next)
+		s.next++
+	}
+	if s.queue.empty() {
+		return 0, false
+	}
+	return s.queue.first(), true
 }
 
 // paymentTime is the event time of a payment; nothing about it arrives earlier.
