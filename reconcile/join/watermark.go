@@ -70,12 +70,25 @@ func (s *State) silent(part *stream.Part, lastEventAt, clock stream.Micros) bool
 	return after > 0 && part.CaughtUp && clock >= lastEventAt.Add(after)
 }
 
-// IdleDue tells whether an epoch is due although nothing was read, because a partition would
-// stop holding the watermark at this clock.
-func (s *State) IdleDue(b *stream.Batch) bool {
-	for i := range b.Parts {
-		p, known := s.parts[b.Parts[i].Partition]
-		if known && !p.Idle && s.silent(&b.Parts[i], p.LastEventAt, b.Clock) {
+// idle tells which silent partitions do not hold the watermark at the batch's clock.
+func (s *State) idle(b *stream.Batch) func(*stream.Part, stream.Progress) bool {
+	return func(part *stream.Part, p stream.Progress) bool {
+		return p.Idle || s.silent(part, p.LastEventAt, b.Clock)
+	}
+}
+
+// Moves tells whether an epoch is due although nothing was read: the watermark lags behind its
+// target, or a partition was sealed or has been silent for long enough.
+func (s *State) Moves(b *stream.Batch) bool {
+	if s.Behind() {
+		return true
+	}
+	for _, p := range s.progress(b, newMarks(b), s.idle(b)) {
+		was, known := s.parts[p.Partition]
+		if !known {
+			was.Watermark = stream.NegInfinity
+		}
+		if p.Watermark != was.Watermark && p.Source != QuarantineSource || p.Idle != was.Idle {
 			return true
 		}
 	}
@@ -110,9 +123,7 @@ func newMarks(b *stream.Batch) []stream.Micros {
 // moveWatermark records what was read and finds the low watermark at the epoch's end. It stays
 // behind its target where too many rows close at once, or not all of them could be read at once.
 func (s *State) moveWatermark(b *stream.Batch, found *stream.Found) {
-	list := s.progress(b, s.work.marks, func(part *stream.Part, p stream.Progress) bool {
-		return p.Idle || s.silent(part, p.LastEventAt, b.Clock)
-	})
+	list := s.progress(b, s.work.marks, s.idle(b))
 	for _, p := range list {
 		s.parts[p.Partition] = p
 	}

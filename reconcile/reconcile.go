@@ -1,0 +1,213 @@
+// Package reconcile is the loop of a worker: read a batch from every source, join it, commit the
+// epoch, and begin again, with the next epoch read and joined while this one commits.
+package reconcile
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/tallystick/tallystick/reconcile/join"
+	"github.com/tallystick/tallystick/reconcile/stream"
+	"github.com/tallystick/tallystick/store"
+)
+
+// Source gives the records of one partition in order. It is used by one goroutine at a time.
+type Source interface {
+	Partition() stream.Partition
+	// Open starts after a position, empty for the beginning, and returns what the source now says
+	// it is. identity is what it said when it stood there, empty where that is not known. A source
+	// that cannot give what follows returns an error wrapping stream.ErrPositionLost.
+	Open(ctx context.Context, position, identity string) (string, error)
+	// Read gives up to max records without waiting for new ones. atEnd tells that there are no
+	// more for now, and for ever in a bounded source.
+	Read(ctx context.Context, max int) (records []stream.Record, atEnd bool, err error)
+	// Identity is what the source says it is at the last record read.
+	Identity() string
+	// PollInterval is how long to wait after the end before reading again.
+	PollInterval() time.Duration
+	// Bound fixes the end where it is now. Seal adds that nothing will ever follow.
+	Bound(ctx context.Context) error
+	Seal()
+	Close() error
+}
+
+// Shard is the stored half of a shard, held by one attempt.
+type Shard interface {
+	Fetch(ctx context.Context, needs stream.Needs, watermark stream.Micros) (
+		stream.Found, stream.Micros, error)
+	Load(ctx context.Context, watermark stream.Micros) (stream.Found, error)
+	Encode(d *stream.Delta) *store.Epoch
+	Commit(ctx context.Context, e *store.Epoch) error
+	Leave(ctx context.Context, outcome string) error
+}
+
+// Config is what a worker runs with.
+type Config struct {
+	Join    join.Config
+	Sources []Source
+	// Take takes the shard for a new attempt and gives the state it was left in.
+	Take func(ctx context.Context) (Shard, store.State, error)
+	// MaxEvents bounds an epoch's records; MaxDelay how long a record waits for its epoch.
+	MaxEvents int
+	MaxDelay  time.Duration
+	// UntilEnd stops when every source is read to the end it has at the start. Seal, with it,
+	// says that the sources are complete.
+	UntilEnd, Seal bool
+	Logger         *slog.Logger
+	// OnEpoch, when set, is called after each commit, in order, from the loop.
+	OnEpoch func(*stream.Delta)
+}
+
+// leaveTimeout bounds the last word to the store after the run was cancelled.
+const leaveTimeout = 5 * time.Second
+
+// Run reconciles until the context ends (it then returns nil, after the epoch in flight), until
+// the end of the sources where UntilEnd says so, or until something cannot heal. Its errors wrap
+// store.ErrFenced, stream.ErrPositionLost or what the store or a source returned.
+func Run(ctx context.Context, cfg Config) error {
+	maxEvents := cfg.MaxEvents
+	for {
+		w := &worker{Config: cfg, maxEvents: maxEvents}
+		err := w.attempt(ctx)
+		if !errors.Is(err, store.ErrTimedOut) || w.maxEvents == 1 {
+			return err
+		}
+		maxEvents = max(w.maxEvents/2, 1)
+		cfg.Logger.Warn("epoch took longer than statement_timeout, going on with smaller ones",
+			"max_events", maxEvents, "error", err)
+	}
+}
+
+// worker is one attempt over the shard.
+type worker struct {
+	Config
+	// maxEvents is halved by a statement timeout and grows back.
+	maxEvents int
+	shard     Shard
+	state     *join.State
+	intake    *intake
+	// inFlight is the epoch being committed; its outcome arrives on committed.
+	inFlight  *stream.Delta
+	committed chan error
+}
+
+func (w *worker) attempt(ctx context.Context) (err error) {
+	shard, state, err := w.Take(ctx)
+	if err != nil {
+		return err
+	}
+	w.shard = shard
+	defer func() { err = errors.Join(err, w.leave(ctx, err)) }()
+	w.state = join.New(w.Join, join.Start{
+		Epoch: state.Epoch, Watermark: state.Watermark,
+		Buffered: state.Buffered, Progress: state.Progress,
+	})
+	if err := w.warm(ctx, state); err != nil {
+		return err
+	}
+	w.intake, err = openIntake(ctx, w.Config, state.Progress)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, w.intake.close()) }()
+	w.committed = make(chan error, 1)
+	err = w.epochs(ctx)
+	return errors.Join(err, w.settle())
+}
+
+// leave ends the attempt on record, also after the context has ended.
+func (w *worker) leave(ctx context.Context, cause error) error {
+	outcome := "done"
+	switch {
+	case errors.Is(cause, store.ErrFenced):
+		outcome = "fenced"
+	case cause != nil:
+		outcome = cause.Error()
+	case ctx.Err() != nil:
+		outcome = "stopped"
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
+	defer cancel()
+	return w.shard.Leave(ctx, outcome)
+}
+
+// warm reads the buffer into memory where it fits, so that nothing need be looked up.
+func (w *worker) warm(ctx context.Context, state store.State) error {
+	if state.Buffered == 0 || state.Buffered > int64(w.Join.CacheRows) {
+		return nil
+	}
+	found, err := w.shard.Load(ctx, state.Watermark)
+	if err != nil {
+		return err
+	}
+	w.state.Load(&found)
+	return nil
+}
+
+// epochs runs epoch after epoch. It returns nil when the context ends or the sources do.
+func (w *worker) epochs(ctx context.Context) error {
+	for {
+		batch, err := w.intake.next(ctx, w.maxEvents, w.state.Behind())
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if err := w.epoch(ctx, batch); err != nil {
+			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+				return nil
+			}
+			return err
+		}
+		if w.intake.finished() && !w.state.Behind() {
+			return nil
+		}
+	}
+}
+
+// epoch joins one batch, waits for the epoch before it, and starts its commit. A batch that would
+// change nothing makes no epoch.
+func (w *worker) epoch(ctx context.Context, batch *stream.Batch) error {
+	// Needs and Step belong together: nothing may leave memory between them.
+	needs := w.state.Needs(batch)
+	found, clock, err := w.shard.Fetch(ctx, needs, w.state.Watermark())
+	if err != nil {
+		return err
+	}
+	batch.Clock = clock
+	if batch.Records() == 0 && !w.state.Moves(batch) {
+		return nil
+	}
+	delta := w.state.Step(batch, &found)
+	epoch := w.shard.Encode(delta)
+	if err := w.settle(); err != nil {
+		return err
+	}
+	w.inFlight = delta
+	// The epoch in flight is finished even when the run is being stopped.
+	commit := context.WithoutCancel(ctx)
+	go func() { w.committed <- w.shard.Commit(commit, epoch) }()
+	return nil
+}
+
+// settle waits for the epoch in flight and lets go of what was kept for it.
+func (w *worker) settle() error {
+	if w.inFlight == nil {
+		return nil
+	}
+	delta := w.inFlight
+	w.inFlight = nil
+	if err := <-w.committed; err != nil {
+		return fmt.Errorf("epoch %d: %w", delta.Epoch, err)
+	}
+	w.state.Committed(delta.Epoch)
+	w.maxEvents = min(w.maxEvents+w.maxEvents/8+1, w.MaxEvents)
+	if w.OnEpoch != nil {
+		w.OnEpoch(delta)
+	}
+	return nil
+}
