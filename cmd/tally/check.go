@@ -65,7 +65,8 @@ func (k *check) ok(what, format string, args ...any) {
 func (k *check) warn(what, problem, fix string) { k.lines.Add(what, "warning", problem, fix) }
 
 func (k *check) fail(code int, what, problem, fix string) {
-	k.lines.Add(what, "failed", problem, fix)
+	// What pgx says of a connection has several lines.
+	k.lines.Add(what, "failed", strings.Join(strings.Fields(problem), " "), fix)
 	k.code = max(k.code, code)
 }
 

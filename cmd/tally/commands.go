@@ -8,6 +8,7 @@ func commands(a *app) []*cobra.Command {
 		newInitCommand(a),
 		newMigrateCommand(a),
 		newCheckCommand(a),
+		newRunCommand(a),
 		newGenerateCommand(a),
 	}
 }

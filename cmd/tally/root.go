@@ -26,8 +26,8 @@ type app struct {
 	running bool
 }
 
-// run executes one command line and gives the exit code. Results go to stdout, all else to stderr.
-func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+// execute runs one command line and gives the exit code. Results go to stdout, all else to stderr.
+func execute(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	a := &app{stdout: stdout, stderr: stderr}
 	root := newRoot(a)
 	root.SetArgs(args)

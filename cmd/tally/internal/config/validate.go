@@ -11,6 +11,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/tallystick/tallystick/reconcile/compare"
+	"github.com/tallystick/tallystick/reconcile/join"
 )
 
 // identifierBytesMax is Postgres' limit on a name.
@@ -148,6 +149,9 @@ func (c *checker) sources(side string, s *Side) {
 				source.Name)
 		}
 		names[source.Name] = true
+		if source.Name == join.QuarantineSource {
+			c.fail(key, "the name %q is taken by released records; set another name:", source.Name)
+		}
 	}
 }
 

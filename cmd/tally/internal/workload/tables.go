@@ -85,7 +85,7 @@ func (c *copySource) Values() ([]any, error) {
 	case NoKey:
 		account = nil
 	case BadTime:
-		at = pgtype.Infinity
+		at = pgtype.Timestamptz{InfinityModifier: pgtype.Infinity, Valid: true}
 	case NotJSON:
 		at = nil
 	}
