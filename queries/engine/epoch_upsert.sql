@@ -21,8 +21,10 @@ with change as (
     on conflict (generation_id, shard, match_id) do update set
         status = excluded.status,
         horizon = excluded.horizon,
-        verdict = excluded.verdict,
-        differences = excluded.differences,
+        -- A row that is withdrawn keeps what it said.
+        verdict = case excluded.status when 'matched' then excluded.verdict else match.verdict end,
+        differences = case excluded.status
+            when 'matched' then excluded.differences else match.differences end,
         changed_epoch = excluded.changed_epoch
 )
 insert into :"schema".match_transition

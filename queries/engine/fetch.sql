@@ -23,7 +23,7 @@ with asked as materialized (
             and x.horizon >= greatest(r.low, $3::timestamptz) and x.horizon < r.high
             and x.retired_epoch is null
         order by x.horizon
-        fetch first $9::bigint rows with ties) b
+        fetch first ($9::bigint) rows with ties) b
 ), wanted as (
     select k.key from unnest($6::text[]) as k (key) where k.key <> ''
     union

@@ -132,6 +132,9 @@ func New(cfg Config, start Start) *State {
 	for _, p := range start.Progress {
 		s.parts[p.Partition] = p
 	}
+	if len(start.Progress) > 0 {
+		s.target = s.lowest(start.Progress)
+	}
 	if start.Epoch == 0 {
 		s.results = newFilter()
 	}

@@ -1,0 +1,203 @@
+package postgres
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// position holds a row's value for each term of the order, as Postgres writes it; empty is the
+// beginning. As text its parts are separated by slashes, with slashes in them escaped.
+type position []string
+
+func (p position) String() string {
+	escaped := make([]string, len(p))
+	for i, part := range p {
+		escaped[i] = url.PathEscape(part)
+	}
+	return strings.Join(escaped, "/")
+}
+
+func (s *Source) decode(text string) (position, error) {
+	if text == "" {
+		return nil, nil
+	}
+	parts := strings.Split(text, "/")
+	if len(parts) != len(s.table.order) {
+		return nil, s.lost("position %q doesn't fit its order, %s", text, s.table.identity())
+	}
+	for i, part := range parts {
+		var err error
+		if parts[i], err = url.PathUnescape(part); err != nil {
+			return nil, s.lost("position %q is none of this table", text)
+		}
+	}
+	return parts, nil
+}
+
+// readPage appends up to limit rows after the position and moves it past them.
+func (s *Source) readPage(
+	ctx context.Context, records []stream.Record, limit int,
+) ([]stream.Record, error) {
+	terms := len(s.table.order)
+	sql, params := s.pageSQL(limit)
+	var last position
+	err := s.query(ctx, sql, params, func(values [][]byte) {
+		last = make(position, terms)
+		for i := range last {
+			last[i] = string(values[i])
+		}
+		row := s.record(values[terms])
+		row.Position = last.String()
+		records = append(records, row)
+	})
+	if err != nil {
+		return nil, err
+	}
+	if last != nil {
+		s.position = last
+	}
+	return records, nil
+}
+
+// record maps the JSON text of a row. One over the limit is cut before it's copied.
+func (s *Source) record(row []byte) stream.Record {
+	if limit := s.mapper.MaxEventBytes(); len(row) > limit {
+		return s.mapper.TooLarge(bytes.Clone(row[:limit]))
+	}
+	return s.mapper.JSON(bytes.Clone(row))
+}
+
+// pageSQL builds the statement of one page: keyset pagination over the terms of the order.
+func (s *Source) pageSQL(limit int) (sql string, params []string) {
+	var where []string
+	parameter := func(value, typ string) string {
+		params = append(params, value)
+		return fmt.Sprintf("$%d::%s", len(params), typ)
+	}
+	compare := func(operator string, with position) {
+		casts := make([]string, len(with))
+		for i, value := range with {
+			casts[i] = parameter(value, s.table.order[i].typ)
+		}
+		where = append(where, fmt.Sprintf("(%s) %s (%s)",
+			strings.Join(s.expressions(""), ", "), operator, strings.Join(casts, ", ")))
+	}
+	if len(s.position) > 0 {
+		compare(">", s.position)
+	}
+	if s.sound() {
+		written := s.table.order[0].expression
+		where = append(where, written+" < pg_snapshot_xmin(pg_current_snapshot())")
+		if s.bounded {
+			where = append(where, written+" < "+parameter(s.bound[0], "xid8"))
+		}
+	} else if s.bounded {
+		compare("<=", s.bound)
+	}
+	if len(where) == 0 {
+		where = []string{"true"}
+	}
+	return fmt.Sprintf("select %s, to_json(t.*)::text from %s as t where %s order by %s limit %s",
+		strings.Join(s.expressions("::text"), ", "), s.quoted, strings.Join(where, " and "),
+		strings.Join(s.expressions(""), ", "), parameter(strconv.Itoa(limit), "bigint")), params
+}
+
+// expressions gives the terms of the order as SQL, each with a suffix.
+func (s *Source) expressions(suffix string) []string {
+	all := make([]string, len(s.table.order))
+	for i, by := range s.table.order {
+		all[i] = by.expression + suffix
+	}
+	return all
+}
+
+func (s *Source) sound() bool { return s.config.Transaction != "" }
+
+// presentEnd gives what Bound fixes: the oldest transaction still running, or the last row.
+func (s *Source) presentEnd(ctx context.Context) (position, error) {
+	if s.sound() {
+		running, _, err := s.snapshot(ctx)
+		return position{running}, err
+	}
+	sql := fmt.Sprintf("select %s from %s as t order by %s limit 1",
+		strings.Join(s.expressions("::text"), ", "), s.quoted,
+		strings.Join(s.expressions(" desc nulls last"), ", "))
+	var end position
+	err := s.query(ctx, sql, nil, func(values [][]byte) {
+		for _, value := range values {
+			end = append(end, string(value))
+		}
+	})
+	return end, err
+}
+
+func (s *Source) snapshot(ctx context.Context) (running, next string, err error) {
+	err = s.query(ctx, snapshotSQL, nil, func(values [][]byte) {
+		running, next = string(values[0]), string(values[1])
+	})
+	return running, next, err
+}
+
+// checkPosition finds a table that was rewound, as by a restore from a backup: it has nothing at
+// or after the position any more, or transactions that this server hasn't begun.
+func (s *Source) checkPosition(ctx context.Context) error {
+	if s.sound() {
+		return s.checkTransactions(ctx)
+	}
+	if len(s.position) == 0 {
+		return nil
+	}
+	casts := make([]string, len(s.position))
+	for i := range casts {
+		casts[i] = fmt.Sprintf("$%d::%s", i+1, s.table.order[i].typ)
+	}
+	sql := fmt.Sprintf("select 1 from %s as t where (%s) >= (%s) limit 1", s.quoted,
+		strings.Join(s.expressions(""), ", "), strings.Join(casts, ", "))
+	there := false
+	if err := s.query(ctx, sql, s.position, func([][]byte) { there = true }); err != nil {
+		return err
+	}
+	if !there {
+		return s.lost("it ends before %s, so rows up to there are missing", s.position)
+	}
+	return nil
+}
+
+func (s *Source) checkTransactions(ctx context.Context) error {
+	_, next, err := s.snapshot(ctx)
+	if err != nil {
+		return err
+	}
+	if len(s.position) > 0 && !less(s.position[0], next) {
+		return s.lost("the server's next transaction is %s, so those up to %s are missing",
+			next, s.position[0])
+	}
+	// A row loaded from another server would stay unread until this one's counter gets there.
+	written := s.table.order[0].expression
+	foreign := false
+	sql := fmt.Sprintf("select 1 from %s as t where %s >= "+
+		"pg_snapshot_xmax(pg_current_snapshot()) limit 1", s.quoted, written)
+	if err := s.query(ctx, sql, nil, func([][]byte) { foreign = true }); err != nil {
+		return err
+	}
+	if foreign {
+		return s.unusable("rows carry transaction ids that this server hasn't given out yet, as "+
+			"after a dump and load; set column %q to pg_current_xact_id() in them",
+			s.config.Transaction)
+	}
+	return nil
+}
+
+// less compares two transaction ids, which Postgres writes without leading zeros.
+func less(a, b string) bool {
+	if len(a) != len(b) {
+		return len(a) < len(b)
+	}
+	return a < b
+}
