@@ -3,7 +3,10 @@
 -- how many of its rows were read and up to which horizon; the other columns are null).
 --
 -- Every look-up is a lateral subquery behind "offset 0": the planner can't turn it into a join that
--- reads the whole table, which it would prefer while it has no statistics or a wrong idea of them.
+-- reads the whole table. And each can use one index only: while the planner knows nothing of a
+-- generation it takes the condition on (generation_id, shard) alone for one row, and reads the
+-- whole shard for each look-up. Hence "is not distinct from", which no index serves, and the
+-- expression of the index on horizon.
 with asked as materialized (
     select a.side, a.id from unnest($4::text[], $5::text[]) as a (side, id)
 ), by_id as materialized (
@@ -19,7 +22,7 @@ with asked as materialized (
     from unnest($7::timestamptz[], $8::timestamptz[]) with ordinality as r (low, high, number)
     cross join lateral (
         select x.* from :"schema".buffer x
-        where x.generation_id = $1::integer and x.shard = $2::integer
+        where (x.generation_id::bigint << 32 | x.shard) = ($1::bigint << 32 | $2::integer)
             and x.horizon >= greatest(r.low, $3::timestamptz) and x.horizon < r.high
             and x.retired_epoch is null
         order by x.horizon
@@ -37,8 +40,9 @@ with asked as materialized (
             x.side, x.id, x.revision, x.key, x.event_time, x.deleted, x.attributes, x.horizon,
             x.source, x.partition, x.position, x.added_epoch
         from :"schema".buffer x
-        where x.generation_id = $1::integer and x.shard = $2::integer
-            and x.key = w.key and x.horizon >= $3::timestamptz and x.retired_epoch is null
+        where x.key = w.key and x.horizon >= $3::timestamptz and x.retired_epoch is null
+            and x.generation_id is not distinct from $1::integer
+            and x.shard is not distinct from $2::integer
         offset 0) b
     union all
     -- A row without a key has no partners and comes alone.
@@ -62,12 +66,16 @@ with asked as materialized (
     select m.* from member e
     cross join lateral (
         select x.* from :"schema".match x
-        where e.side = 'left' and x.generation_id = $1::integer and x.shard = $2::integer
-            and x.left_id = e.id and x.status in ('matched', 'provisional', 'final')
+        where e.side = 'left' and x.left_id = e.id
+            and x.status in ('matched', 'provisional', 'final')
+            and x.generation_id is not distinct from $1::integer
+            and x.shard is not distinct from $2::integer
         union all
         select x.* from :"schema".match x
-        where e.side = 'right' and x.generation_id = $1::integer and x.shard = $2::integer
-            and x.right_id = e.id and x.status in ('matched', 'provisional', 'final')
+        where e.side = 'right' and x.right_id = e.id
+            and x.status in ('matched', 'provisional', 'final')
+            and x.generation_id is not distinct from $1::integer
+            and x.shard is not distinct from $2::integer
         offset 0) m
 ), partner as (
     -- A partner may have left the buffer; what else it is paired with decides whether it is alone
@@ -85,12 +93,16 @@ with asked as materialized (
         select m.* from partner e
         cross join lateral (
             select x.* from :"schema".match x
-            where e.side = 'left' and x.generation_id = $1::integer and x.shard = $2::integer
-                and x.left_id = e.id and x.status in ('matched', 'provisional', 'final')
+            where e.side = 'left' and x.left_id = e.id
+                and x.status in ('matched', 'provisional', 'final')
+                and x.generation_id is not distinct from $1::integer
+                and x.shard is not distinct from $2::integer
             union all
             select x.* from :"schema".match x
-            where e.side = 'right' and x.generation_id = $1::integer and x.shard = $2::integer
-                and x.right_id = e.id and x.status in ('matched', 'provisional', 'final')
+            where e.side = 'right' and x.right_id = e.id
+                and x.status in ('matched', 'provisional', 'final')
+                and x.generation_id is not distinct from $1::integer
+                and x.shard is not distinct from $2::integer
             offset 0) m) every
     order by match_id
 )

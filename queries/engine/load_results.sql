@@ -31,10 +31,14 @@ from (
     from gone g
     cross join lateral (
         select y.* from :"schema".match y
-        where y.generation_id = $1::integer and y.shard = $2::integer and y.left_id = g.left_id
+        where y.left_id = g.left_id
+            and y.generation_id is not distinct from $1::integer
+            and y.shard is not distinct from $2::integer
             and y.horizon < $3::timestamptz and y.status in ('matched', 'provisional', 'final')
         union all
         select y.* from :"schema".match y
-        where y.generation_id = $1::integer and y.shard = $2::integer and y.right_id = g.right_id
+        where y.right_id = g.right_id
+            and y.generation_id is not distinct from $1::integer
+            and y.shard is not distinct from $2::integer
             and y.horizon < $3::timestamptz and y.status in ('matched', 'provisional', 'final')
         offset 0) x) m

@@ -1,0 +1,229 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/tallystick/tallystick/cmd/tally/internal/table"
+)
+
+// subject is what an id names: an event of either side, or one result with its members.
+type subject struct {
+	left, right []string
+	// match is the result's whole identity in hex, empty for an event.
+	match string
+}
+
+// explanation is everything known of a subject.
+type explanation struct {
+	id       string
+	why      []string
+	sections []section
+}
+
+// section is one table of an explanation; people see its columns named in shown.
+type section struct {
+	name  string
+	table *table.Table
+	shown []string
+}
+
+func newExplainCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "explain ID",
+		Short: "Tell everything about one event or result",
+		Long: "explain takes an event's id, of either side, or a result's match_id, of which the first\n" +
+			"8 digits are enough. It tells how the event stands and what it waits for, its revisions\n" +
+			"as far as they are kept, its results (withdrawn ones too), every transition with its\n" +
+			"cause, what was set aside, and the near misses: events of the other side with the same\n" +
+			"key just outside the window.",
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if a.output == string(table.CSV) {
+				return usageError(errors.New("explain gives several tables, which csv can't hold; " +
+					"use --output json, or tally query history"))
+			}
+			return a.read(cmd.Context(), func(ctx context.Context, r *reading) error {
+				return a.explain(ctx, r, args[0])
+			})
+		},
+	}
+	cmd.Flags().StringVar(&a.output, "output", "table", "table or json")
+	return cmd
+}
+
+func (a *app) explain(ctx context.Context, r *reading, id string) error {
+	if _, err := r.serving(ctx); err != nil {
+		return err
+	}
+	e, err := r.explain(ctx, id, subject{left: []string{id}, right: []string{id}})
+	if err != nil {
+		return err
+	}
+	if e.empty() {
+		s, err := r.findMatch(ctx, id)
+		if err != nil {
+			return err
+		}
+		if e, err = r.explain(ctx, id, s); err != nil {
+			return err
+		}
+	}
+	if a.forPeople() {
+		return a.showExplanation(e)
+	}
+	return a.writeExplanation(e)
+}
+
+var matchPrefix = regexp.MustCompile(`^[0-9a-f]{8,64}$`)
+
+// findMatch gives the one result whose identity begins with the id.
+func (r *reading) findMatch(ctx context.Context, id string) (subject, error) {
+	unknown := fmt.Errorf("nothing is known of %q in reconciliation %s: it was not read yet, it left "+
+		"the buffer without a result and its row was purged, or it belongs elsewhere", id,
+		r.config.Name)
+	prefix := strings.ToLower(id)
+	if !matchPrefix.MatchString(prefix) {
+		return subject{}, unknown
+	}
+	found, err := r.command(ctx, "explain_match", r.config.Name, prefix)
+	switch {
+	case err != nil:
+		return subject{}, err
+	case len(found.Rows) == 0:
+		return subject{}, unknown
+	case len(found.Rows) > 1:
+		return subject{}, fmt.Errorf("%q begins %d or more results; give more digits, the first is %s",
+			id, len(found.Rows), found.Rows[0][0])
+	}
+	row := found.Rows[0]
+	return subject{match: row[0].(string), left: member(row[1]), right: member(row[2])}, nil
+}
+
+// member gives the id of one side of a result as a list, empty on the absent side.
+func member(cell any) []string {
+	if id, ok := cell.(string); ok {
+		return []string{id}
+	}
+	return []string{}
+}
+
+// sections lists what an explanation holds, in the order it is told.
+var explanationSections = []struct {
+	name  string
+	match bool // takes the result's identity
+	shown string
+}{
+	{"revisions", false, "side id revision deleted key event_time state epoch arrived_at source " +
+		"partition position attributes"},
+	{"results", true, "kind status left_id left_revision right_id right_revision deadline verdict " +
+		"differences match_id"},
+	{"transitions", true, "at shard epoch ordinal kind left_id left_revision right_id " +
+		"right_revision from_status to_status reason"},
+	{"corrections", false, "correction_id status reason side id revision deleted event_time " +
+		"watermark interval_from interval_to resolved_by"},
+	{"quarantine", false, "quarantine_id status reason side source partition position raw_text"},
+	{"near", false, "side id event_time other_id other_revision other_time how outside_by"},
+}
+
+func (r *reading) explain(ctx context.Context, id string, s subject) (explanation, error) {
+	e := explanation{id: id}
+	for _, kind := range explanationSections {
+		args := []any{r.config.Name, s.left, s.right}
+		if kind.match {
+			args = append(args, s.match)
+		}
+		t, err := r.command(ctx, "explain_"+kind.name, args...)
+		if err != nil {
+			return e, err
+		}
+		name := kind.name
+		if name == "near" {
+			name = "near_misses"
+		}
+		e.sections = append(e.sections, section{name, t, strings.Fields(kind.shown)})
+	}
+	why, err := r.why(ctx, s)
+	if err != nil {
+		return e, err
+	}
+	e.why = append(why, openCorrections(e.sections)...)
+	return e, nil
+}
+
+func (e *explanation) empty() bool {
+	for _, s := range e.sections {
+		if len(s.table.Rows) > 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// openCorrections says for each open correction what settles it.
+func openCorrections(sections []section) []string {
+	var lines []string
+	for _, s := range sections {
+		if s.name != "corrections" {
+			continue
+		}
+		open := pick(s.table, "status", "side", "id", "revision", "correction_id", "reason")
+		for _, row := range open.Rows {
+			if row[0] == "open" {
+				lines = append(lines, fmt.Sprintf("Revision %v of %v event %v came too late (%v) and is "+
+					"set aside as correction %v: a rebuild settles it.",
+					row[3], row[1], row[2], row[5], row[4]))
+			}
+		}
+	}
+	return lines
+}
+
+func (a *app) showExplanation(e explanation) error {
+	for _, line := range e.why {
+		a.printf("%s\n", line)
+	}
+	for _, s := range e.sections {
+		if len(s.table.Rows) == 0 {
+			continue
+		}
+		t := pick(s.table, s.shown...)
+		if s.name == "quarantine" {
+			shorten(t.Rows, len(t.Columns)-1)
+		}
+		a.printf("\n%s\n", strings.ReplaceAll(s.name, "_", " "))
+		if err := a.show(t); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// writeExplanation writes one JSON object with every column of every section.
+func (a *app) writeExplanation(e explanation) error {
+	var out bytes.Buffer
+	why := e.why
+	if why == nil {
+		why = []string{}
+	}
+	head, err := json.Marshal(map[string]any{"id": e.id, "why": why})
+	if err != nil {
+		return err
+	}
+	out.Write(bytes.TrimSuffix(head, []byte("}")))
+	for _, s := range e.sections {
+		fmt.Fprintf(&out, ",\n%q: ", s.name)
+		if err := s.table.Write(&out, table.JSON); err != nil {
+			return err
+		}
+	}
+	out.WriteString("}\n")
+	_, err = a.stdout.Write(out.Bytes())
+	return err
+}

@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+func newStatusCommand(a *app) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show how far each shard is, what holds it, and who works on it",
+		Long: "status shows, for each shard of the serving generation, its epoch, its low watermark\n" +
+			"and the source partitions that hold it, its buffer, its rate and its worker; then how\n" +
+			"far each source partition has been read. The rate is that of the newest 20 epochs.",
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.read(cmd.Context(), a.status) },
+	}
+	a.outputFlag(cmd)
+	return cmd
+}
+
+func (a *app) status(ctx context.Context, r *reading) error {
+	s, err := r.serving(ctx)
+	if err != nil {
+		return err
+	}
+	shards, err := r.command(ctx, "status", r.config.Name)
+	if err != nil {
+		return err
+	}
+	if !a.forPeople() {
+		return a.render(shards)
+	}
+	sources, err := r.command(ctx, "status_sources", r.config.Name)
+	if err != nil {
+		return err
+	}
+	a.printf("%s: generation %d, rule %s (%s join, window -%s to +%s, lateness %s, unmatched "+
+		"rows %s)\n\n", r.config.Name, s.Generation, s.RuleVersion, s.JoinKind,
+		micros(s.BeforeUS), micros(s.AfterUS), micros(s.LatenessUS), s.Provisional)
+	if err := a.show(pick(shards, "shard", "epoch", "watermark", "age", "held_by", "held_since",
+		"buffered", "events_per_second", "last_epoch_at")); err != nil {
+		return err
+	}
+	a.printf("\n")
+	if err := a.show(pick(shards, "shard", "worker", "token", "attempt", "attempt_since",
+		"attempt_state", "open_corrections", "open_quarantine")); err != nil {
+		return err
+	}
+	a.printf("\n")
+	sources.Empty = "no source has been read yet"
+	return a.show(sources)
+}
+
+func micros(n int64) string {
+	return fmt.Sprint(time.Duration(n) * time.Microsecond)
+}
