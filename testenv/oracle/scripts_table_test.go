@@ -199,9 +199,9 @@ var revisionScripts = []script{
 		rule:  seconds(JoinInner, Never, 5, 5, 10),
 		steps: []scriptStep{
 			{in: "L0 o/1 k 10; L0 f/1 f 10; R0 f/1 f 10", active: "matched f/1 f/1"},
-			{in: "L0 o/2 - - deleted", active: "matched f/1 f/1"},
+			{in: "L0 o/2 - 14 deleted", active: "matched f/1 f/1"},
 			{
-				in: "L0 o/2 - - deleted; L0 o/1 k 10", active: "matched f/1 f/1",
+				in: "L0 o/2 - 14 deleted; L0 o/1 k 10", active: "matched f/1 f/1",
 				figures: "accepted 0 duplicate 1 stale 1 expired 0 buffered 3",
 			},
 			{
