@@ -33,6 +33,10 @@ func (s *State) settleOnly(r *row) {
 	if want == r.only {
 		return
 	}
+	if r.group != nil {
+		// A window that closes changes a row of a key that nothing else touched.
+		r.group.touched = s.epoch
+	}
 	o := outcome{pair: alone(r), status: want, fresh: r.onlyFresh}
 	switch {
 	case want == "":
