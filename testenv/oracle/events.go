@@ -18,9 +18,9 @@ func (g *generator) event() made {
 	if len(older) > 0 {
 		switch roll := g.rng.IntN(100); {
 		case roll < 12:
-			return g.again(pick(g, older...), lane)
+			return g.again(pick(g.rng, older...), lane)
 		case roll < 18 && g.h.Flavour == Adversarial:
-			return g.conflict(pick(g, older...), lane)
+			return g.conflict(pick(g.rng, older...), lane)
 		}
 	}
 	e := made{side: side, lane: lane, Event: stream.Event{
@@ -73,7 +73,7 @@ func (g *generator) makeTombstone(e *made) {
 // revision is mostly the next one; else it skips some, or comes after a higher one.
 func (g *generator) revision(older []made) int64 {
 	if len(older) == 0 {
-		return pick(g, int64(1), 1, 1, 3, 0, -2)
+		return pick(g.rng, int64(1), 1, 1, 3, 0, -2)
 	}
 	highest := older[0].Revision
 	for _, o := range older {
@@ -93,7 +93,7 @@ func (g *generator) revision(older []made) int64 {
 }
 
 func (g *generator) attributes() string {
-	return pick(g, "{}", fmt.Sprintf(`{"amount":"%d.50"}`, g.rng.IntN(3)))
+	return pick(g.rng, "{}", fmt.Sprintf(`{"amount":"%d.50"}`, g.rng.IntN(3)))
 }
 
 // keyAndTime keeps an older revision's, meets another event on purpose, or takes what comes.
@@ -110,7 +110,7 @@ func (g *generator) keyAndTime(s stream.Side, older []made) (string, stream.Micr
 		return key, at
 	}
 	if others := g.recentWithTime(s.Other()); len(others) > 0 && g.oneIn(3) {
-		other := pick(g, others...)
+		other := pick(g.rng, others...)
 		if other.Key != "" {
 			key = other.Key
 		}
@@ -127,24 +127,24 @@ func (g *generator) onBound(s stream.Side, partner stream.Micros) stream.Micros 
 	if s == stream.Left {
 		low, high = partner.Add(-rule.After), partner.Add(rule.Before)
 	}
-	return pick(g, low, high, partner) + pick(g, stream.Micros(-1), 0, 0, 1)
+	return pick(g.rng, low, high, partner) + pick(g.rng, stream.Micros(-1), 0, 0, 1)
 }
 
 func (g *generator) time() stream.Micros {
 	rule := g.h.Rule
 	allowed := max(rule.OutOfOrderness[0], rule.OutOfOrderness[1]) + rule.Lateness
-	beside := pick(g, stream.Micros(-1), 0, 0, 1)
+	beside := pick(g.rng, stream.Micros(-1), 0, 0, 1)
 	switch roll := g.rng.IntN(100); {
 	case roll < 12:
 		if w := g.watermark(); w.Finite() {
-			return pick(g, w, w.Add(-rule.Lateness)) + beside
+			return pick(g.rng, w, w.Add(-rule.Lateness)) + beside
 		}
 	case roll < 30:
 		return g.now.Add(-g.upTo(allowed))
 	case roll < 36:
 		return g.now.Add(-allowed - g.upTo(rule.Before+rule.After+3*time.Second))
 	case roll < 40 && g.h.Flavour == Adversarial:
-		return g.now.Add(pick(g, rule.MaxSkew, rule.MaxSkew+time.Second, rule.MaxAhead)) + beside
+		return g.now.Add(pick(g.rng, rule.MaxSkew, rule.MaxSkew+time.Second, rule.MaxAhead)) + beside
 	}
 	return g.now
 }

@@ -55,9 +55,9 @@ var generatorStart = stream.MicrosOf(time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
 func newGenerator(seed uint64, flavour Flavour) *generator {
 	g := &generator{rng: rand.New(rand.NewPCG(seed, uint64(flavour))), now: generatorStart}
-	g.pace = pick(g, 0, 200*time.Millisecond, time.Second, time.Second, 5*time.Second)
-	g.ids = pick(g, 3, 8, 20, 60)
-	g.keys = pick(g, 1, 2, 5)
+	g.pace = pick(g.rng, 0, 200*time.Millisecond, time.Second, time.Second, 5*time.Second)
+	g.ids = pick(g.rng, 3, 8, 20, 60)
+	g.keys = pick(g.rng, 1, 2, 5)
 	g.h = &History{
 		Seed: seed, Flavour: flavour, Rule: g.rule(), start: generatorStart,
 		Sealed: flavour == Confluent || g.oneIn(2), SealEarly: g.oneIn(3),
@@ -75,16 +75,16 @@ func (g *generator) rule() Rule {
 	}
 	r := Rule{
 		Version:     "v1",
-		Join:        pick(g, JoinInner, JoinLeft, JoinRight, JoinFull),
-		Before:      pick(g, lengths...),
-		After:       pick(g, lengths...),
-		Lateness:    pick(g, 0, 0, time.Second, 8*time.Second),
-		Provisional: pick(g, Eager, AtWindowClose, Never),
+		Join:        pick(g.rng, JoinInner, JoinLeft, JoinRight, JoinFull),
+		Before:      pick(g.rng, lengths...),
+		After:       pick(g.rng, lengths...),
+		Lateness:    pick(g.rng, 0, 0, time.Second, 8*time.Second),
+		Provisional: pick(g.rng, Eager, AtWindowClose, Never),
 		MaxSkew:     10 * time.Second,
 		MaxAhead:    time.Minute,
 	}
 	for s := range r.OutOfOrderness {
-		r.OutOfOrderness[s] = pick(g, 0, 0, time.Second, 5*time.Second)
+		r.OutOfOrderness[s] = pick(g.rng, 0, 0, time.Second, 5*time.Second)
 	}
 	return r
 }
@@ -123,7 +123,7 @@ func (g *generator) lane(s stream.Side, number int) int {
 		g.quiet = -1
 		return g.lane(s, number)
 	case g.oneIn(6):
-		return pick(g, lanes...)
+		return pick(g.rng, lanes...)
 	}
 	return lanes[number%len(lanes)]
 }
@@ -212,4 +212,4 @@ func (g *generator) upTo(d time.Duration) time.Duration {
 	return time.Duration(g.rng.Int64N(d.Microseconds()+1)) * time.Microsecond
 }
 
-func pick[T any](g *generator, from ...T) T { return from[g.rng.IntN(len(from))] }
+func pick[T any](rng *rand.Rand, from ...T) T { return from[rng.IntN(len(from))] }

@@ -71,7 +71,7 @@ func (h *History) Split(seed uint64) []Epoch {
 	for _, t := range h.turns {
 		c.clocks[t.lane] = append(c.clocks[t.lane], t.clock)
 	}
-	switch c.rng.IntN(4) {
+	switch c.rng.IntN(5) {
 	case 0:
 		c.inRuns(func() int { return len(h.turns) })
 	case 1:
@@ -79,7 +79,7 @@ func (h *History) Split(seed uint64) []Epoch {
 	case 2:
 		longest := 1 + c.rng.IntN(12)
 		c.inRuns(func() int { return 1 + c.rng.IntN(longest) })
-	case 3:
+	case 3, 4:
 		c.atOwnPace()
 	}
 	c.seal()
@@ -124,19 +124,22 @@ func (c *cutter) inRuns(length func() int) {
 	}
 }
 
-// atOwnPace lets partitions run ahead of each other, and some epochs read nothing.
+// atOwnPace lets partitions run ahead of each other, some until the others have nothing left to
+// read, and some epochs read nothing.
 func (c *cutter) atOwnPace() {
 	pace := make([]int, len(c.h.Lanes))
 	for i := range pace {
-		pace[i] = 2 + c.rng.IntN(8)
+		pace[i] = pick(c.rng, 1, 2, 3, 9)
 	}
 	for left := len(c.h.turns); left > 0; {
-		take := make([]int, len(pace))
+		take, before := make([]int, len(pace)), left
 		for i, lane := range c.h.Lanes {
 			take[i] = min(c.rng.IntN(pace[i]), len(lane.Records)-c.read[i])
 			left -= take[i]
 		}
-		c.epoch(take)
+		if c.epoch(take); left == before {
+			pace[c.rng.IntN(len(pace))]++
+		}
 	}
 }
 

@@ -179,10 +179,10 @@ var revisionScripts = []script{
 		lanes: 2,
 		steps: []scriptStep{
 			{
-				in:      "L1 o/1 k2 10; L0 o/1 k1 10; L0 o/1 k1 10; L1 o/1 k1 10",
+				in:      "L1 o/1 k2 10; L0 o/1 k1 10; L0 o/1 k1 10; L1 o/1 k2 10",
 				active:  "provisional o/1 -",
-				aside:   "left o/1 conflicting_revision",
-				figures: "accepted 1 duplicate 2 stale 0 expired 0 buffered 1",
+				aside:   "left o/1 conflicting_revision; left o/1 conflicting_revision",
+				figures: "accepted 1 duplicate 1 stale 0 expired 0 buffered 1",
 			},
 			{
 				in: "R0 i/1 k1 10; L0 o/1 k1 10.000001; L0 o/1 k1 10 deleted; " +
