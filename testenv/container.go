@@ -38,7 +38,11 @@ func startContainer(ctx context.Context) (*endpoint, error) {
 	log.SetDefault(NewContainerLogger(slog.Default()))
 	preferLocalhost()
 	image := chooseImage(ctx)
-	if err := engineAnswers(ctx); err != nil {
+	owner, err := ownerName()
+	if err != nil {
+		return nil, err
+	}
+	if err := prepareEngine(ctx); err != nil {
 		return nil, fmt.Errorf("%w: no Docker engine answers: %w", errAbsent, err)
 	}
 	command := []string{"postgres"}
@@ -48,6 +52,7 @@ func startContainer(ctx context.Context) (*endpoint, error) {
 	started, err := postgres.Run(ctx, image,
 		testcontainers.WithCmd(command...),
 		testcontainers.WithLogger(log.Default()),
+		testcontainers.WithLabels(map[string]string{ownerLabel: owner}),
 		postgres.BasicWaitStrategies(),
 	)
 	// The container may exist although it failed, and terminating takes care of none.
@@ -113,8 +118,9 @@ func imageBuilt(ctx context.Context) bool {
 	return err == nil
 }
 
-// engineAnswers turns the panics with which testcontainers reports some absent engines into errors.
-func engineAnswers(ctx context.Context) (err error) {
+// prepareEngine finds out whether an engine answers, and tidies it up. The panics with which
+// testcontainers reports some absent engines become errors.
+func prepareEngine(ctx context.Context) (err error) {
 	defer func() {
 		if reason := recover(); reason != nil {
 			err = fmt.Errorf("%v", reason)
@@ -125,6 +131,5 @@ func engineAnswers(ctx context.Context) (err error) {
 		return err
 	}
 	defer engine.Close()
-	_, err = engine.Ping(ctx, client.PingOptions{})
-	return err
+	return removeAbandoned(ctx, engine)
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -143,6 +145,27 @@ func TestChoiceOfServer(t *testing.T) {
 	}
 	if _, err := allowedWays("sqlite", ""); err == nil {
 		t.Error("an unknown way is no error")
+	}
+}
+
+func TestProcessRunsUnlessSurelyGone(t *testing.T) {
+	t.Parallel()
+	ended := exec.CommandContext(t.Context(), "true")
+	if err := ended.Run(); err != nil {
+		t.Fatal(err)
+	}
+	cases := map[string]bool{
+		strconv.Itoa(os.Getpid()):        true,
+		strconv.Itoa(ended.Process.Pid):  false,
+		"":                               true,
+		"0":                              true,
+		"-1":                             true,
+		"another form of owner: 12 & 13": true,
+	}
+	for pid, want := range cases {
+		if got := processRuns(pid); got != want {
+			t.Errorf("process %q runs: %v, want %v", pid, got, want)
+		}
 	}
 }
 
