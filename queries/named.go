@@ -14,9 +14,9 @@ var ErrUnknown = errors.New("no such query")
 
 // Query is one named analyst query: a file under named/ whose header says what it answers.
 //
-// The header is made of comments "-- Question: …", "-- Parameter: NAME TYPE 'DEFAULT' -- about" and
-// "-- Column: NAME -- about"; a comment line without a label continues the one before it. The lines
-// that start with a backslash give psql the same defaults and are dropped here.
+// The header is made of comments "-- Question: …", "-- Parameter: NAME TYPE 'DEFAULT' -- about"
+// and "-- Column: NAME -- about"; a comment line without a label continues the one before it. The
+// lines that start with a backslash give psql the same defaults and are dropped here.
 type Query struct {
 	Name       string
 	Question   string

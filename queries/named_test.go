@@ -19,8 +19,8 @@ import (
 
 var rewrite = flag.Bool("rewrite", false, "write the answers found into testdata/named")
 
-// TestNamed runs the scripts of testdata/named: a line "> QUERY name=value …" and the rows it gives
-// on the fixture. Values that depend on the clock are shown as "…".
+// TestNamed runs the scripts of testdata/named: a line "> QUERY name=value …" and the rows it
+// gives on the fixture. Values that depend on the clock are shown as "…".
 func TestNamed(t *testing.T) {
 	t.Parallel()
 	for _, schema := range []string{testenv.Schema, hostileSchema} {
@@ -150,7 +150,8 @@ func rowsOf(t *testing.T, tx pgx.Tx, sql string, values ...any) (columns []strin
 }
 
 var (
-	psqlDefault  = regexp.MustCompile(`(?m)^\\if :\{\?([a-z_]+)\} \\else \\set ([a-z_]+) '(.*)' \\endif$`)
+	psqlDefault = regexp.MustCompile(
+		`(?m)^\\if :\{\?([a-z_]+)\} \\else \\set ([a-z_]+) '(.*)' \\endif$`)
 	psqlVariable = regexp.MustCompile(`:'([a-z_]+)'`)
 )
 

@@ -44,6 +44,9 @@ func newCorrectionsCommand(a *app) *cobra.Command {
 func (a *app) corrections(
 	ctx context.Context, r *reading, status, reason string, limit int,
 ) error {
+	if _, err := r.serving(ctx); err != nil {
+		return err
+	}
 	t, err := r.command(ctx, "corrections", r.config.Name, status, reason, limit+1)
 	if err != nil {
 		return err

@@ -38,11 +38,11 @@ func newExplainCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "explain ID",
 		Short: "Tell everything about one event or result",
-		Long: "explain takes an event's id, of either side, or a result's match_id, of which the first\n" +
-			"8 digits are enough. It tells how the event stands and what it waits for, its revisions\n" +
-			"as far as they are kept, its results (withdrawn ones too), every transition with its\n" +
-			"cause, what was set aside, and the near misses: events of the other side with the same\n" +
-			"key just outside the window.",
+		Long: "explain takes an event's id, of either side, or a result's match_id, of which the\n" +
+			"first 8 digits are enough. It tells how the event stands and what it waits for, its\n" +
+			"revisions as far as they are kept, its results (withdrawn ones too), every transition\n" +
+			"with its cause, what was set aside, and the near misses: events of the other side\n" +
+			"with the same key just outside the window.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.output == string(table.CSV) {
@@ -153,7 +153,11 @@ func (r *reading) explain(ctx context.Context, id string, s subject) (explanatio
 	if err != nil {
 		return e, err
 	}
-	e.why = append(why, openCorrections(e.sections)...)
+	if s.match != "" {
+		e.why = append(e.why, resultStands(e.section("results"), e.section("transitions"))...)
+	}
+	e.why = append(e.why, why...)
+	e.why = append(e.why, openCorrections(e.section("corrections"))...)
 	return e, nil
 }
 
@@ -166,20 +170,39 @@ func (e *explanation) empty() bool {
 	return true
 }
 
-// openCorrections says for each open correction what settles it.
-func openCorrections(sections []section) []string {
-	var lines []string
-	for _, s := range sections {
-		if s.name != "corrections" {
-			continue
+func (e *explanation) section(name string) *table.Table {
+	for _, s := range e.sections {
+		if s.name == name {
+			return s.table
 		}
-		open := pick(s.table, "status", "side", "id", "revision", "correction_id", "reason")
-		for _, row := range open.Rows {
-			if row[0] == "open" {
-				lines = append(lines, fmt.Sprintf("Revision %v of %v event %v came too late (%v) and is "+
-					"set aside as correction %v: a rebuild settles it.",
-					row[3], row[1], row[2], row[5], row[4]))
-			}
+	}
+	panic("explain: no section " + name)
+}
+
+// resultStands says where one result stands and what brought it there.
+func resultStands(results, transitions *table.Table) []string {
+	var lines []string
+	for _, row := range pick(results, "kind", "match_id", "status").Rows {
+		line := fmt.Sprintf("The %v result %v is %v", row[0], row[1], row[2])
+		causes := pick(transitions, "reason", "shard", "epoch").Rows
+		if len(causes) > 0 {
+			last := causes[len(causes)-1]
+			line += fmt.Sprintf(" (%v) since epoch %v of shard %v", last[0], last[2], last[1])
+		}
+		lines = append(lines, line+".")
+	}
+	return lines
+}
+
+// openCorrections says for each open correction what settles it.
+func openCorrections(corrections *table.Table) []string {
+	var lines []string
+	open := pick(corrections, "status", "side", "id", "revision", "correction_id", "reason")
+	for _, row := range open.Rows {
+		if row[0] == "open" {
+			lines = append(lines, fmt.Sprintf("Revision %v of %v event %v came too late (%v) and is "+
+				"set aside as correction %v: a rebuild settles it.",
+				row[3], row[1], row[2], row[5], row[4]))
 		}
 	}
 	return lines
@@ -222,8 +245,9 @@ func (a *app) writeExplanation(e explanation) error {
 		if err := s.table.Write(&out, table.JSON); err != nil {
 			return err
 		}
+		out.Truncate(out.Len() - len("\n"))
 	}
-	out.WriteString("}\n")
+	out.WriteString("\n}\n")
 	_, err = a.stdout.Write(out.Bytes())
 	return err
 }

@@ -30,6 +30,8 @@ type standing struct {
 	Policy         string
 	Partners       int64
 	OnlyStatus     *string
+	// Settled is the horizon of its results: they can't change once the watermark is past it.
+	Settled pgtype.Timestamptz
 }
 
 // why tells in sentences how the events stand.
@@ -57,7 +59,8 @@ func (s *standing) sentences() []string {
 	case s.Deleted != nil && *s.Deleted:
 		return []string{event + " is a deletion: the event's results are withdrawn."}
 	case s.Partners > 0:
-		return []string{fmt.Sprintf("%s is matched with %s.", event, count(s.Partners, "partner"))}
+		return []string{fmt.Sprintf("%s is matched with %s; %s.", event,
+			count(s.Partners, "partner"), s.change())}
 	case s.OnlyStatus != nil && *s.OnlyStatus == "final":
 		return []string{fmt.Sprintf("%s is final without a partner: the watermark (%s) has passed its "+
 			"horizon %s, and %s came.", event, moment(s.Watermark), moment(s.Deadline), s.wanted("no"))}
@@ -102,12 +105,31 @@ func (s *standing) waits() string {
 		s.Shard, moment(s.Watermark), holder, moment(s.Deadline), s.remaining(), end)
 }
 
+// change says until when a matched event can still change.
+func (s *standing) change() string {
+	if before(s.Settled, s.Watermark) {
+		return fmt.Sprintf("that is final, the watermark (%s) has passed %s", moment(s.Watermark),
+			moment(s.Settled))
+	}
+	return fmt.Sprintf("that can change until the watermark (%s) passes %s", moment(s.Watermark),
+		moment(s.Settled))
+}
+
+// before orders times with the infinities at their ends.
+func before(a, b pgtype.Timestamptz) bool {
+	if a.InfinityModifier != b.InfinityModifier {
+		return a.InfinityModifier < b.InfinityModifier
+	}
+	return a.InfinityModifier == pgtype.Finite && a.Time.Before(b.Time)
+}
+
 func (s *standing) remaining() string {
 	finite := pgtype.Finite
 	if s.Deadline.InfinityModifier != finite || s.Watermark.InfinityModifier != finite {
 		return ""
 	}
-	return fmt.Sprintf(" (%s of event time to go)", s.Deadline.Time.Sub(s.Watermark.Time))
+	return fmt.Sprintf(" (%s of event time to go)",
+		duration(s.Deadline.Time.Sub(s.Watermark.Time)))
 }
 
 func count(n int64, thing string) string {

@@ -24,8 +24,8 @@ func newQuarantineCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "quarantine",
 		Short: "List the records that could not be taken, and feed repaired ones back",
-		Long: "quarantine lists the records that were set aside whole because they could not be taken,\n" +
-			"oldest first, with the reason. quarantine release feeds one back.",
+		Long: "quarantine lists the records that were set aside whole because they could not be\n" +
+			"taken, oldest first, with the reason. quarantine release feeds one back.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(oneOf("status", filter.status, "open", "released", "resolved"),
@@ -48,6 +48,9 @@ func newQuarantineCommand(a *app) *cobra.Command {
 }
 
 func (a *app) quarantine(ctx context.Context, r *reading, f quarantineFilter) error {
+	if _, err := r.serving(ctx); err != nil {
+		return err
+	}
 	t, err := r.command(ctx, "quarantine", r.config.Name, f.status, f.reason, f.side, f.limit+1)
 	if err != nil {
 		return err

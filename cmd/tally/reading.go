@@ -150,12 +150,24 @@ func humaneCell(cell any) any {
 	return cell
 }
 
+// duration writes 2h30m where Go writes 2h30m0s.
+func duration(d time.Duration) string {
+	text := d.String()
+	if strings.HasSuffix(text, "m0s") {
+		text = strings.TrimSuffix(text, "0s")
+	}
+	if strings.HasSuffix(text, "h0m") {
+		text = strings.TrimSuffix(text, "0m")
+	}
+	return text
+}
+
 // interval writes 323d4h7m33s. Differences of times have no months.
 func interval(v pgtype.Interval) any {
 	if !v.Valid {
 		return nil
 	}
-	text := (time.Duration(v.Microseconds) * time.Microsecond).String()
+	text := duration(time.Duration(v.Microseconds) * time.Microsecond)
 	if v.Days == 0 && v.Months == 0 {
 		return text
 	}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -56,5 +55,5 @@ func (a *app) status(ctx context.Context, r *reading) error {
 }
 
 func micros(n int64) string {
-	return fmt.Sprint(time.Duration(n) * time.Microsecond)
+	return duration(time.Duration(n) * time.Microsecond)
 }

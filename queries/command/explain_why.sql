@@ -16,7 +16,7 @@ select a.side, a.id, h.shard,
     h.watermark,
     w.held_by, w.held_since,
     c.join_kind in (a.side, 'full') as keeps_unmatched, c.provisional as policy,
-    coalesce(m.partners, 0) as partners, m.only_status
+    coalesce(m.partners, 0) as partners, m.only_status, m.horizon as settled
 from asked a
 join :"schema".reconciliations c on c.reconciliation = $1::text
 join :"schema".shard h using (generation_id)

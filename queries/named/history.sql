@@ -41,8 +41,8 @@ with revision as (
     from :"schema".result_history
     where left_id = :'id' and epoch between opened_epoch and changed_epoch
     union all
-    select reconciliation, shard, epoch, at, 3, ordinal, 'result', 'right', right_revision, right_time,
-        kind, left_id || '/' || left_revision, from_status, to_status, reason, match_id, null
+    select reconciliation, shard, epoch, at, 3, ordinal, 'result', 'right', right_revision,
+        right_time, kind, left_id || '/' || left_revision, from_status, to_status, reason, match_id, null
     from :"schema".result_history
     where right_id = :'id' and epoch between opened_epoch and changed_epoch
 )
