@@ -39,7 +39,8 @@ func (m *Model) judge(e Epoch, rep *Report) []Arrival {
 		}
 	}
 	for _, a := range candidates {
-		if m.late(a) && !(a.Event.Deleted && m.anyOnTime(candidates, a)) {
+		excused := a.Event.Deleted && m.anyOnTime(candidates, a)
+		if m.late(a) && !excused {
 			rep.setAside(a, stream.PastHorizon)
 			continue
 		}
