@@ -1,9 +1,7 @@
 package main
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -206,48 +204,4 @@ func openCorrections(corrections *table.Table) []string {
 		}
 	}
 	return lines
-}
-
-func (a *app) showExplanation(e explanation) error {
-	for _, line := range e.why {
-		a.printf("%s\n", line)
-	}
-	for _, s := range e.sections {
-		if len(s.table.Rows) == 0 {
-			continue
-		}
-		t := pick(s.table, s.shown...)
-		if s.name == "quarantine" {
-			shorten(t.Rows, len(t.Columns)-1)
-		}
-		a.printf("\n%s\n", strings.ReplaceAll(s.name, "_", " "))
-		if err := a.show(t); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// writeExplanation writes one JSON object with every column of every section.
-func (a *app) writeExplanation(e explanation) error {
-	var out bytes.Buffer
-	why := e.why
-	if why == nil {
-		why = []string{}
-	}
-	head, err := json.Marshal(map[string]any{"id": e.id, "why": why})
-	if err != nil {
-		return err
-	}
-	out.Write(bytes.TrimSuffix(head, []byte("}")))
-	for _, s := range e.sections {
-		fmt.Fprintf(&out, ",\n%q: ", s.name)
-		if err := s.table.Write(&out, table.JSON); err != nil {
-			return err
-		}
-		out.Truncate(out.Len() - len("\n"))
-	}
-	out.WriteString("\n}\n")
-	_, err = a.stdout.Write(out.Bytes())
-	return err
 }

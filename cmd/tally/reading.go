@@ -150,8 +150,15 @@ func humaneCell(cell any) any {
 	return cell
 }
 
-// duration writes 2h30m where Go writes 2h30m0s.
+// duration writes 5d2h30m where Go writes 122h30m0s.
 func duration(d time.Duration) string {
+	const day = 24 * time.Hour
+	switch {
+	case d >= day && d%day == 0:
+		return fmt.Sprintf("%dd", d/day)
+	case d >= day:
+		return fmt.Sprintf("%dd%s", d/day, duration(d%day))
+	}
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
 		text = strings.TrimSuffix(text, "0s")
