@@ -35,7 +35,7 @@ func TestRandomWritersLoseNothing(t *testing.T) {
 	s := open(t, sound(db), "", "")
 	random := rand.New(rand.NewPCG(seed, 99))
 	for deadline := time.Now().Add(time.Minute); ; {
-		records, atEnd, err := s.Read(t.Context(), 1+random.IntN(7))
+		records, atEnd, err := s.Read(t.Context(), 1+random.IntN(60))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -43,7 +43,7 @@ func TestRandomWritersLoseNothing(t *testing.T) {
 			seen[r.Event.ID]++
 			position = r.Position
 		}
-		if random.IntN(3) == 0 {
+		if random.IntN(12) == 0 {
 			identity = s.Identity()
 			s = open(t, sound(db), position, identity)
 		}
@@ -93,7 +93,7 @@ func writeRandomly(t *testing.T, db *testenv.Database, random *rand.Rand, writer
 					return err
 				}
 				ids = append(ids, id)
-				time.Sleep(time.Duration(random.IntN(8)) * time.Millisecond)
+				time.Sleep(time.Duration(random.IntN(20)) * time.Millisecond)
 			}
 			if random.IntN(5) == 0 {
 				return rollBack
