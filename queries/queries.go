@@ -1,5 +1,6 @@
 // Package queries holds the product's SQL in files: the engine's statements, the statements of
-// commands, and the named queries that analysts run with tally query or with psql.
+// commands, those of the benchmark, and the named queries that analysts run with tally query or
+// with psql.
 //
 // The files name the schema as :"schema", as psql would, so they serve any schema name.
 package queries
@@ -12,7 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-//go:embed engine/*.sql named/*.sql command/*.sql
+//go:embed engine/*.sql named/*.sql command/*.sql bench/*.sql
 var files embed.FS
 
 // Engine gives the text of an engine statement: the file engine/NAME.sql. It panics when there is
@@ -22,6 +23,10 @@ func Engine(name string) string { return mustRead("engine", name) }
 // Command gives the text of a command's statement: the file command/NAME.sql. It panics when there
 // is no such file, which is an error of the program.
 func Command(name string) string { return mustRead("command", name) }
+
+// Bench gives the text of a statement of the benchmark: the file bench/NAME.sql. It panics when
+// there is no such file, which is an error of the program.
+func Bench(name string) string { return mustRead("bench", name) }
 
 // Render puts the schema's quoted name in place of every :"schema" in the text of a statement.
 func Render(text, schema string) string {

@@ -16,5 +16,6 @@ func commands(a *app) []*cobra.Command {
 		newQuarantineCommand(a),
 		newQueryCommand(a),
 		newGenerateCommand(a),
+		newBenchCommand(a),
 	}
 }

@@ -1,0 +1,2 @@
+-- Drops a schema that the benchmark made.
+drop schema :"schema" cascade

@@ -1,0 +1,2 @@
+-- Drops the table of parsed events.
+drop table :"schema".bench_events

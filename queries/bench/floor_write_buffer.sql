@@ -1,0 +1,2 @@
+-- Takes an epoch's rows of the table buffer.
+copy :"schema".floor_buffer from stdin (format binary)

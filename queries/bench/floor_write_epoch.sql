@@ -1,0 +1,2 @@
+-- Takes an epoch's rows of the table epoch.
+copy :"schema".floor_epoch from stdin (format binary)

@@ -1,0 +1,2 @@
+-- Takes an epoch's rows of the table match_transition.
+copy :"schema".floor_match_transition from stdin (format binary)

@@ -1,0 +1,2 @@
+-- Asks to be told of commits.
+listen tally_epoch

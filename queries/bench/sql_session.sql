@@ -1,0 +1,9 @@
+-- Creates the session's staging tables: the batch, and the events of it that are news.
+create temporary table stage (
+    number bigint, side text, id text, revision bigint, key text, event_time timestamptz,
+    attributes json, position bigint
+) on commit delete rows;
+create temporary table news (
+    side text, id text, revision bigint, key text, event_time timestamptz, attributes json,
+    horizon timestamptz, replaces boolean
+) on commit delete rows

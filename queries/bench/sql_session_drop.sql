@@ -1,0 +1,2 @@
+-- Drops the session's staging tables.
+drop table stage, news

@@ -1,0 +1,2 @@
+-- Takes a batch.
+copy stage from stdin (format binary)
