@@ -1,6 +1,8 @@
 -- The state and the results. Every table that a shard owns leads its primary key with
 -- (generation_id, shard), and no constraint crosses shards. Indexes are few on purpose: each one
--- costs on every epoch, so each says what it is for.
+-- costs on every epoch, so each says what it is for. None but the primary keys leads with
+-- (generation_id, shard): without statistics the planner takes that pair alone for one row, and
+-- would read a whole shard through whichever index it leads.
 -- +goose Up
 -- One statement to goose, which would cut at a semicolon or a dash in the schema's name.
 -- +goose StatementBegin
@@ -186,9 +188,10 @@ create table :"schema".buffer (
     primary key (generation_id, shard, side, id, added_epoch)
 ) with (fillfactor = 95);
 -- The partners of a key, when they are not in memory.
-create index buffer_key on :"schema".buffer (generation_id, shard, key, horizon);
+create index buffer_key on :"schema".buffer (key, horizon);
 -- What closes or expires next, when it is not in memory.
-create index buffer_horizon on :"schema".buffer (generation_id, shard, horizon);
+create index buffer_horizon on :"schema".buffer
+    ((generation_id::bigint << 32 | shard), horizon);
 comment on table :"schema".buffer is 'Event revisions that wait. Live at epoch E: added_epoch <= E, not retired at or before E, horizon >= watermark of E; so expiry writes nothing.';
 comment on column :"schema".buffer.generation_id is 'The generation.';
 comment on column :"schema".buffer.shard is 'The shard.';
@@ -231,9 +234,9 @@ create table :"schema".match (
         and (kind <> 'left_only') = (right_id is not null))
 );
 -- The results of an event: whether it has a partner, whether it is sealed.
-create index match_left on :"schema".match (generation_id, shard, left_id)
+create index match_left on :"schema".match (left_id)
     where left_id is not null;
-create index match_right on :"schema".match (generation_id, shard, right_id)
+create index match_right on :"schema".match (right_id)
     where right_id is not null;
 comment on table :"schema".match is 'Result rows of every status. Upserted on the identity.';
 comment on column :"schema".match.generation_id is 'The generation.';
