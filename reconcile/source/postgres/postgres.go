@@ -5,7 +5,8 @@
 //	txid xid8 not null default pg_current_xact_id()
 //
 // and a page holds only rows below the oldest transaction still running, so that whatever commits
-// later sorts behind what was read. Any cursor without it loses rows: a sequence value is taken
+// later sorts behind what was read. A writing transaction left open in any database of the server
+// holds reading back until it ends. Any cursor without it loses rows: a sequence value is taken
 // before its transaction commits, and the reader may pass it in between. That is allowed only by
 // the name consistency: weak. Either way a row that is updated in place is read again only when
 // the update also renews the columns of the order.
