@@ -165,6 +165,9 @@ func Parse(path string, text []byte, lookup func(string) (string, bool)) (*Confi
 // Dir is the directory that relative paths of sources start from: the configuration file's.
 func (c *Config) Dir() string { return filepath.Dir(c.file) }
 
+// File is the path the configuration was read from.
+func (c *Config) File() string { return c.file }
+
 // Sources gives the sources of a side in the order of the file.
 func (c *Config) Sources(side stream.Side) []Source { return c.side(side).Source }
 

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/tallystick/tallystick/cmd/tally/internal/table"
+	"github.com/tallystick/tallystick/queries"
+	"github.com/tallystick/tallystick/store"
+)
+
+// demoTables are what the demo shows at its end.
+var demoTables = []struct{ statement, title string }{
+	{"demo_results", "Results (view results):"},
+	{"demo_history", "How they came about (view result_history):"},
+	{"demo_aside", "Set aside, never lost (views corrections and quarantined):"},
+}
+
+// report shows the results, and where to look further.
+func (d *demo) report(ctx context.Context, conn *pgx.Conn, s *store.Store) error {
+	for _, t := range demoTables {
+		found, err := selectTable(ctx, conn, queries.Render(queries.Command(t.statement), s.Schema()))
+		if err != nil {
+			return fmt.Errorf("show the results: %w", err)
+		}
+		found.Title = t.title
+		d.app.printf("\n")
+		if err := d.app.render(found); err != nil {
+			return err
+		}
+	}
+	var example string
+	sql := queries.Render(queries.Command("demo_example"), s.Schema())
+	if err := conn.QueryRow(ctx, sql).Scan(&example); err != nil {
+		return fmt.Errorf("look for an example: %w", err)
+	}
+	d.further(example)
+	return nil
+}
+
+// further says what to try next.
+func (d *demo) further(example string) {
+	if !d.keep {
+		d.say("to look further, run it again with --keep: the database then stays until interrupted")
+		return
+	}
+	if d.given {
+		d.say("to look further (with DATABASE_URL set to the same database):")
+	} else {
+		d.say("to look further:")
+		d.say("  psql '%s'", d.url)
+	}
+	for _, sql := range []string{
+		"select * from %s.unmatched order by age desc limit 5;",
+		"select * from %s.breaks limit 5;",
+		"select * from %s.result_history where left_id = '" + example + "' order by epoch, ordinal;",
+		"select * from %s.lag;",
+	} {
+		d.say("  "+sql, demoSchema)
+	}
+	path := d.config.File()
+	d.say("  tally explain %s -c %s", example, path)
+	d.say("  tally query match-rate -c %s", path)
+	d.say("  tally status -c %s", path)
+}
+
+// selectTable runs a query and gives its rows as a table.
+func selectTable(ctx context.Context, conn *pgx.Conn, sql string, args ...any) (*table.Table, error) {
+	rows, err := conn.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	t := &table.Table{}
+	for _, field := range rows.FieldDescriptions() {
+		t.Columns = append(t.Columns, field.Name)
+	}
+	for rows.Next() {
+		values, err := rows.Values()
+		if err != nil {
+			return nil, err
+		}
+		t.Add(values...)
+	}
+	return t, rows.Err()
+}
