@@ -67,7 +67,7 @@ func configOf(r oracle.Rule, rng *rand.Rand) join.Config {
 func compareWithModel(history *oracle.History, epochs []oracle.Epoch, seed uint64) error {
 	rng := rand.New(rand.NewPCG(seed, 2))
 	cfg := configOf(history.Rule, rng)
-	store := newMemStore(cfg.Rule)
+	store := newMemStore()
 	model := oracle.NewModel(history.Rule, history.Partitions())
 	state := join.New(cfg, store.start)
 	ends := map[stream.Partition]string{}

@@ -11,21 +11,19 @@ import (
 
 // memStore stores deltas and answers Needs as the tables do, from nothing but what was written.
 type memStore struct {
-	rule    join.Rule
-	rows    []storedRow
+	// rows are those neither retired nor past their horizon.
+	rows    []stream.BufferRow
 	results map[stream.MatchID]stream.Result
-	start   join.Start
+	// of names the results of an id, by side.
+	of    [2]map[string][]stream.MatchID
+	start join.Start
 }
 
-type storedRow struct {
-	stream.BufferRow
-	retired bool
-}
-
-func newMemStore(rule join.Rule) *memStore {
+func newMemStore() *memStore {
 	return &memStore{
-		rule: rule, results: map[stream.MatchID]stream.Result{},
-		start: join.Start{Watermark: stream.NegInfinity},
+		results: map[stream.MatchID]stream.Result{},
+		of:      [2]map[string][]stream.MatchID{{}, {}},
+		start:   join.Start{Watermark: stream.NegInfinity},
 	}
 }
 
@@ -37,18 +35,18 @@ func (m *memStore) commit(d *stream.Delta) error {
 	if !d.Counts.Balanced() {
 		return fmt.Errorf("counts do not balance: %+v", d.Counts)
 	}
+	retired := map[stream.RetiredRow]bool{}
 	for _, r := range d.Retired {
-		at := slices.IndexFunc(m.rows, func(o storedRow) bool {
-			return o.Side == r.Side && o.ID == r.ID && o.AddedEpoch == r.AddedEpoch && !o.retired
-		})
-		if at < 0 {
-			return fmt.Errorf("retired row %+v is not there", r)
-		}
-		m.rows[at].retired = true
+		retired[r] = true
 	}
-	for _, r := range d.Added {
-		m.rows = append(m.rows, storedRow{BufferRow: r})
+	stored := len(m.rows)
+	m.rows = slices.DeleteFunc(m.rows, func(r stream.BufferRow) bool {
+		return retired[stream.RetiredRow{Side: r.Side, ID: r.ID, AddedEpoch: r.AddedEpoch}]
+	})
+	if stored-len(m.rows) != len(d.Retired) {
+		return fmt.Errorf("of the retired rows %+v only %d are there", d.Retired, stored-len(m.rows))
 	}
+	m.rows = append(m.rows, d.Added...)
 	for _, c := range d.Changes {
 		was, known := m.results[c.MatchID]
 		if known && was.Status == c.Status {
@@ -60,11 +58,16 @@ func (m *memStore) commit(d *stream.Delta) error {
 		if known && was.Status == stream.Final {
 			return fmt.Errorf("final result %v %v changes to %s", c.Left, c.Right, c.Status)
 		}
+		if !known {
+			m.of[stream.Left][c.Left.ID] = append(m.of[stream.Left][c.Left.ID], c.MatchID)
+			m.of[stream.Right][c.Right.ID] = append(m.of[stream.Right][c.Right.ID], c.MatchID)
+		}
 		m.results[c.MatchID] = c.Result
 	}
 	m.start.Epoch, m.start.Watermark = d.Epoch, d.WatermarkAfter
 	m.start.Progress = d.Progress
-	m.start.Buffered = int64(len(m.live(m.start.Watermark)))
+	m.rows = m.live(m.start.Watermark)
+	m.start.Buffered = int64(len(m.rows))
 	if m.start.Buffered != d.Counts.Buffered {
 		return fmt.Errorf("delta counts %d buffered rows, stored are %d", d.Counts.Buffered,
 			m.start.Buffered)
@@ -75,8 +78,8 @@ func (m *memStore) commit(d *stream.Delta) error {
 func (m *memStore) live(w stream.Micros) []stream.BufferRow {
 	var rows []stream.BufferRow
 	for _, r := range m.rows {
-		if !r.retired && r.Horizon >= w {
-			rows = append(rows, r.BufferRow)
+		if r.Horizon >= w {
+			rows = append(rows, r)
 		}
 	}
 	return rows
@@ -139,21 +142,23 @@ func (m *memStore) due(
 func (m *memStore) collect(ids [2]map[string]bool, found *stream.Found) {
 	seen := map[stream.MatchID]bool{}
 	for range 2 {
-		var more []stream.Member
-		var sides []stream.Side
-		for id, r := range m.results {
-			if !r.Status.Active() || (!ids[0][r.Left.ID] && !ids[1][r.Right.ID]) {
-				continue
+		first := len(found.Results)
+		for side := range ids {
+			for id := range ids[side] {
+				for _, match := range m.of[side][id] {
+					if r := m.results[match]; r.Status.Active() && !seen[match] {
+						seen[match] = true
+						found.Results = append(found.Results, r)
+					}
+				}
 			}
-			if !seen[id] {
-				seen[id] = true
-				found.Results = append(found.Results, r)
-			}
-			more, sides = append(more, r.Left, r.Right), append(sides, stream.Left, stream.Right)
 		}
-		for i, member := range more {
-			if member.ID != "" {
-				ids[sides[i]][member.ID] = true
+		for _, r := range found.Results[first:] {
+			if r.Left.ID != "" {
+				ids[stream.Left][r.Left.ID] = true
+			}
+			if r.Right.ID != "" {
+				ids[stream.Right][r.Right.ID] = true
 			}
 		}
 	}

@@ -16,7 +16,7 @@ import (
 // that are active at the end must be the same. TALLY_SEEDS sets how many, TALLY_SEED replays one.
 func TestRunsOfOneHistoryAgree(t *testing.T) {
 	t.Parallel()
-	first, seeds := uint64(1), uint64(envInt(t, "TALLY_SEEDS", 150))
+	first, seeds := uint64(1), uint64(envInt(t, "TALLY_SEEDS", 60))
 	if one := envInt(t, "TALLY_SEED", 0); one > 0 {
 		first, seeds = uint64(one), 1
 	}
@@ -74,7 +74,7 @@ func newRun(history *oracle.History, rng *rand.Rand) *run {
 	cfg := configOf(history.Rule, rng)
 	cfg.CacheRows = []int{0, 1, 3, 10, 1 << 20}[rng.IntN(5)]
 	cfg.ClosingsMax = 1 + rng.IntN(5)
-	store := newMemStore(cfg.Rule)
+	store := newMemStore()
 	return &run{
 		cfg: cfg, rng: rng, store: store, state: join.New(cfg, store.start),
 		ends: map[stream.Partition]string{},

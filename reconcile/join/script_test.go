@@ -128,7 +128,7 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) {
 	cfg.MaxAhead, cfg.MaxSkew = duration(t, ahead), duration(t, skew)
 	cfg.OutOfOrderness = [2]time.Duration{duration(t, ooo), duration(t, ooo)}
 	cfg.IdleAfter = [2]time.Duration{duration(t, idle), duration(t, idle)}
-	s.cfg, s.store, s.clock = cfg, newMemStore(cfg.Rule), base
+	s.cfg, s.store, s.clock = cfg, newMemStore(), base
 	s.ends, s.sealed = map[stream.Partition]int{}, map[stream.Side]bool{}
 	s.restart(false)
 }
