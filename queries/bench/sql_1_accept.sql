@@ -1,8 +1,6 @@
 -- Takes the newest revision of each event of the batch into the buffer, unless it is too late or
 -- not newer than the one there, and notes it as news. Parameters: epoch, window, lateness.
-with low as (
-    select min(watermark) as watermark from :"schema".sql_offset
-), taken as (
+with taken as (
     insert into :"schema".sql_buffer as b (
         generation_id, shard, side, id, revision, key, event_time, deleted, attributes, horizon,
         source, partition, position, added_epoch)
@@ -10,8 +8,8 @@ with low as (
         1, 0, side, id, revision, key, event_time, false, attributes,
         event_time + $3::interval + case side when 'left' then $2::interval else '0' end,
         side, 0, position::text, $1::bigint
-    from stage, low
-    where event_time >= low.watermark - $3::interval
+    from stage
+    where event_time >= (select min(watermark) from :"schema".sql_offset) - $3::interval
     order by side, id, revision desc, number
     on conflict (generation_id, shard, side, id) do update set
         revision = excluded.revision,

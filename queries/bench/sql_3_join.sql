@@ -19,9 +19,8 @@ with pair as (
     join :"schema".sql_buffer l on l.generation_id = 1 and l.shard = 0 and l.key = r.key
         and l.side = 'left'
         and r.event_time between l.event_time and l.event_time + $2::interval
-    where r.side = 'right'
-        -- Where both are news the first half has found them.
-        and not exists (select from news n where n.side = 'left' and n.id = l.id)
+    -- Where both are news the first half has found them.
+    where r.side = 'right' and l.added_epoch < $1::bigint
 ), published as (
     insert into :"schema".sql_match as m (
         generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,

@@ -1,10 +1,9 @@
 -- Deletes the rows whose horizon the watermark has passed, and makes those of the left side that
 -- found no partner final. Parameters: epoch, rule version.
-with low as (
-    select min(watermark) as watermark from :"schema".sql_offset
-), gone as (
-    delete from :"schema".sql_buffer b using low
-    where b.generation_id = 1 and b.shard = 0 and b.horizon < low.watermark
+with gone as (
+    delete from :"schema".sql_buffer b
+    where (b.generation_id::bigint << 32 | b.shard) = 1::bigint << 32
+        and b.horizon < (select min(watermark) from :"schema".sql_offset)
     returning b.side, b.id, b.revision, b.key, b.event_time, b.horizon
 ), final as (
     insert into :"schema".sql_match as m (

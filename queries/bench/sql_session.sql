@@ -1,4 +1,6 @@
--- Creates the session's staging tables: the batch, and the events of it that are news.
+-- Creates the session's staging tables: the batch, and the events of it that are news. Plans are
+-- made for the statistics of each epoch.
+set plan_cache_mode = force_custom_plan;
 create temporary table stage (
     number bigint, side text, id text, revision bigint, key text, event_time timestamptz,
     attributes json, position bigint

@@ -1,2 +1,3 @@
 -- Drops the session's staging tables.
-drop table stage, news
+drop table stage, news;
+reset plan_cache_mode

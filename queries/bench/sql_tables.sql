@@ -17,8 +17,8 @@ create table :"schema".sql_buffer (
     added_epoch bigint not null,
     primary key (generation_id, shard, side, id)
 );
-create index on :"schema".sql_buffer (generation_id, shard, key, horizon);
-create index on :"schema".sql_buffer (generation_id, shard, horizon);
+create index on :"schema".sql_buffer (key, horizon);
+create index on :"schema".sql_buffer ((generation_id::bigint << 32 | shard), horizon);
 create table :"schema".sql_match (
     generation_id integer not null,
     shard integer not null,
@@ -42,8 +42,8 @@ create table :"schema".sql_match (
         (kind <> 'right_only') = (left_id is not null)
         and (kind <> 'left_only') = (right_id is not null))
 );
-create index on :"schema".sql_match (generation_id, shard, left_id) where left_id is not null;
-create index on :"schema".sql_match (generation_id, shard, right_id) where right_id is not null;
+create index on :"schema".sql_match (left_id) where left_id is not null;
+create index on :"schema".sql_match (right_id) where right_id is not null;
 create table :"schema".sql_match_transition (
     generation_id integer not null,
     shard integer not null,

@@ -135,6 +135,12 @@ func (h *handwritten) measure(ctx context.Context) (took time.Duration, wal int6
 			return 0, 0, fmt.Errorf("epoch %d in SQL: %w", epoch, err)
 		}
 		took += time.Since(began)
+		// Statistics are as fresh as autovacuum keeps them, from the first epoch on.
+		if epoch&(epoch-1) == 0 {
+			if err := db.do(ctx, "sql_analyze", h.run.schema); err != nil {
+				return 0, 0, err
+			}
+		}
 	}
 	after, err := db.wal(ctx)
 	if err != nil {
@@ -165,7 +171,9 @@ func (h *handwritten) epoch(ctx context.Context, epoch int64) error {
 		}
 		var batch pgx.Batch
 		queue := func(name string, values ...any) { batch.Queue(render(name, h.run.schema), values...) }
+		queue("sql_analyze_stage")
 		queue("sql_1_accept", epoch, rule.After, rule.Lateness)
+		queue("sql_analyze_news")
 		queue("sql_2_supersede", epoch)
 		queue("sql_3_join", epoch, rule.After, rule.Version)
 		queue("sql_4_offsets", h.run.config.Left.OutOfOrderness.Std())

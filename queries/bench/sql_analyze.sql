@@ -1,0 +1,2 @@
+-- Tells the planner how much there is.
+analyze :"schema".sql_buffer, :"schema".sql_match

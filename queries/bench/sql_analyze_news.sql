@@ -1,0 +1,2 @@
+-- Tells the planner how much there is to join.
+analyze news

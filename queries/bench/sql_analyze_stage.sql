@@ -1,0 +1,2 @@
+-- Tells the planner how much there is to take.
+analyze stage
