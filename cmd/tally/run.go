@@ -127,8 +127,10 @@ func joinConfig(c *config.Config) (join.Config, error) {
 		MaxSkew:        c.Limits.MaxSkew.Std(),
 		MaxPairsPerKey: c.Limits.MaxPairsPerKey,
 		CacheRows:      c.State.CacheRows,
-		// A day's stop lets millions of rows expire at once; they close in epochs of usual size.
-		ClosingsMax:    c.Epoch.MaxEvents,
+		// A day's stop lets millions of rows expire at once; they close over several epochs. An
+		// epoch closes about as many rows as it reads, twice where windows close before horizons:
+		// the bound is well above that, so that the watermark keeps up.
+		ClosingsMax:    max(10*c.Epoch.MaxEvents, 10000),
 		OutOfOrderness: [2]time.Duration{c.Left.OutOfOrderness.Std(), c.Right.OutOfOrderness.Std()},
 		IdleAfter:      [2]time.Duration{c.Left.IdleAfter.Std(), c.Right.IdleAfter.Std()},
 	}, nil

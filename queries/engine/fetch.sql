@@ -40,7 +40,8 @@ with asked as materialized (
             x.side, x.id, x.revision, x.key, x.event_time, x.deleted, x.attributes, x.horizon,
             x.source, x.partition, x.position, x.added_epoch
         from :"schema".buffer x
-        where x.key = w.key and x.horizon >= $3::timestamptz and x.retired_epoch is null
+        where hashtextextended(x.key, 0) = hashtextextended(w.key, 0) and x.key = w.key
+            and x.horizon >= $3::timestamptz and x.retired_epoch is null
             and x.generation_id is not distinct from $1::integer
             and x.shard is not distinct from $2::integer
         offset 0) b
