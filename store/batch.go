@@ -36,7 +36,7 @@ func runBatch(
 		rows := results.ResultReader()
 		if read := readers[done]; read != nil {
 			if err := read(rows); err != nil {
-				return errors.Join(err, results.Close())
+				return markLost(conn, errors.Join(err, results.Close()))
 			}
 		}
 		if _, err := rows.Close(); err != nil {
@@ -46,9 +46,9 @@ func runBatch(
 	}
 	if err := results.Close(); err != nil {
 		if done < len(statements) {
-			return fmt.Errorf("%s: %w", statements[done].name, err)
+			err = fmt.Errorf("%s: %w", statements[done].name, err)
 		}
-		return err
+		return markLost(conn, err)
 	}
 	return nil
 }

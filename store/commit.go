@@ -141,7 +141,7 @@ func (h *Shard) sendCopies(ctx context.Context, conn *pgconn.PgConn, c *copies) 
 		}
 		_, err := conn.CopyFrom(ctx, bytes.NewReader(part.rows), h.store.sql(part.name))
 		if err != nil {
-			return fmt.Errorf("%s: %w", part.name, err)
+			return markLost(conn, fmt.Errorf("%s: %w", part.name, err))
 		}
 	}
 	return nil

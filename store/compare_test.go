@@ -55,7 +55,9 @@ func wantSame(t testing.TB, got, want string) {
 
 // dump gives the contents of every table that an epoch writes, without what differs from run to
 // run: attempts, tokens and times of the clock.
-func (b *bundle) dump(t testing.TB) string {
+func (b *bundle) dump(t testing.TB) string { return b.dumpOf(t, b.generation) }
+
+func (b *bundle) dumpOf(t testing.TB, generation int32) string {
 	t.Helper()
 	var out strings.Builder
 	for _, table := range []string{
@@ -64,10 +66,11 @@ func (b *bundle) dump(t testing.TB) string {
 	} {
 		sql := fmt.Sprintf(`select coalesce(string_agg(j::text, E'\n' order by j::text), '')
 			from (select to_jsonb(x) - array['attempt_id', 'fencing_token', 'worker',
-				'started_at', 'committed_at', 'released_at', 'generation_id'] as j from %s x) y`,
+				'started_at', 'committed_at', 'released_at', 'generation_id'] as j
+			from %s x where generation_id = $1) y`,
 			pgx.Identifier{b.db.Schema, table}.Sanitize())
 		var text string
-		if err := b.db.Pool.QueryRow(t.Context(), sql).Scan(&text); err != nil {
+		if err := b.db.Pool.QueryRow(t.Context(), sql, generation).Scan(&text); err != nil {
 			t.Fatal(err)
 		}
 		fmt.Fprintf(&out, "== %s\n%s\n", table, text)

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"strings"
@@ -27,6 +28,17 @@ var (
 	// ErrNotOpen reports a quarantined record that can't be released.
 	ErrNotOpen = errors.New("the record is not open")
 )
+
+// errLost marks an error that came with the loss of the connection, whatever the error itself is.
+var errLost = errors.New("connection lost")
+
+// markLost marks the error of an operation on conn when the connection did not survive it.
+func markLost(conn *pgconn.PgConn, err error) error {
+	if err != nil && conn.IsClosed() {
+		return fmt.Errorf("%w: %w", errLost, err)
+	}
+	return err
+}
 
 // Class says what a caller can do about an error.
 type Class int
@@ -63,6 +75,8 @@ func Classify(err error) Class {
 		return TimedOut
 	case errors.Is(err, context.Canceled):
 		return Fatal
+	case errors.Is(err, errLost):
+		return Retry
 	case errors.As(err, &pg):
 		return classOf(pg.Code)
 	case lost(err):

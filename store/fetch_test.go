@@ -1,0 +1,97 @@
+package store_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// TestFetch has three keys: k1 with a pair whose left member l1 has left the buffer and is paired
+// with r0, gone as well; k2 with a lone row; and rows without a key.
+func TestFetch(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	l1 := row(stream.Left, event("l1", "k1", 1), 5*second, 1)
+	r0 := row(stream.Right, event("r0", "k1", 1), 4*second, 1)
+	r1 := row(stream.Right, event("r1", "k1", 6), 50*second, 1)
+	l2 := row(stream.Left, event("l2", "k2", 7), 20*second, 1)
+	old := row(stream.Left, event("l3", "k2", 7), 20*second, 1)
+	l3 := row(stream.Left, event("l3", "k2", 8), 21*second, 2)
+	l3.Revision = 2
+	x1 := row(stream.Left, stream.Event{ID: "x1", Revision: 1, Deleted: true, Attributes: "{}"},
+		22*second, 1)
+	x2 := row(stream.Right, stream.Event{ID: "x1", Revision: 1, Deleted: true, Attributes: "{}"},
+		stream.Infinity, 1)
+	first := delta(1)
+	first.Added = []stream.BufferRow{l1, r0, r1, l2, old, x1, x2}
+	first.Changes = []stream.Change{
+		fresh(pair(l1, r0), stream.CauseJoined), fresh(pair(l1, r1), stream.CauseJoined),
+		fresh(only(l2, stream.Provisional), stream.CauseUnmatched),
+		fresh(only(old, stream.Provisional), stream.CauseUnmatched),
+	}
+	second2 := delta(2)
+	second2.Added = []stream.BufferRow{l3}
+	second2.Retired = []stream.RetiredRow{{Side: stream.Left, ID: "l3", AddedEpoch: 1}}
+	second2.Changes = []stream.Change{
+		moved(only(old, stream.Provisional), stream.Superseded, stream.CauseRevised),
+	}
+	commit(t, b.shard, first, second2)
+	ghosts := []stream.Result{pair(l1, r0), pair(l1, r1)}
+	lone := only(l2, stream.Provisional)
+
+	ids := func(left, right []string) stream.Needs {
+		return stream.Needs{IDs: [2][]string{left, right}}
+	}
+	due := func(limit int, ranges ...stream.Range) stream.Needs {
+		return stream.Needs{Due: ranges, DueMax: limit}
+	}
+	for _, c := range []struct {
+		name    string
+		needs   stream.Needs
+		rows    []stream.BufferRow
+		results []stream.Result
+		dueTo   []stream.Micros
+	}{
+		{name: "nothing"},
+		{"a key with ghosts", stream.Needs{Keys: []string{"k1"}},
+			[]stream.BufferRow{r1}, ghosts, nil},
+		{"an id brings its key", ids([]string{"l2"}, nil),
+			[]stream.BufferRow{l2, l3}, []stream.Result{lone}, nil},
+		{"a sealed id has results only", ids([]string{"l1"}, nil), nil, ghosts, nil},
+		{"the partner's other partner", ids(nil, []string{"r0"}), nil, ghosts, nil},
+		{"sides are apart", ids(nil, []string{"l2", "x1"}), []stream.BufferRow{x2}, nil, nil},
+		{"no duplicates", stream.Needs{
+			IDs: [2][]string{{"l2", "l3", "x1"}, {"r1"}}, Keys: []string{"k1", "k2"},
+			Due: []stream.Range{{From: 0, To: 30 * second}}, DueMax: 10,
+		}, []stream.BufferRow{r1, l2, l3, x1}, append(ghosts, lone), []stream.Micros{30 * second}},
+		{"due is half open", due(10, stream.Range{From: 20 * second, To: 21 * second}),
+			[]stream.BufferRow{l2, l3}, []stream.Result{lone}, []stream.Micros{21 * second}},
+		{"due is cut", due(1, stream.Range{From: stream.NegInfinity, To: stream.Infinity},
+			stream.Range{From: 22 * second, To: 23 * second}, stream.Range{From: 0, To: 1}),
+			[]stream.BufferRow{l2, l3, x1}, []stream.Result{lone},
+			[]stream.Micros{20*second + 1, 22*second + 1, 1}},
+		{"due to infinity", due(10, stream.Range{From: 22*second + 1, To: stream.Infinity}),
+			[]stream.BufferRow{r1}, ghosts, []stream.Micros{stream.Infinity}},
+	} {
+		found, clock, err := b.shard.Fetch(t.Context(), c.needs, 10*second)
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		if clock < 1_700_000_000*second {
+			t.Errorf("%s: the clock says %s", c.name, clock)
+		}
+		t.Log(c.name)
+		wantRows(t, found.Rows, c.rows...)
+		wantResults(t, found.Results, c.results...)
+		if !slices.Equal(found.DueTo, c.dueTo) {
+			t.Errorf("%s: due to %v, want %v", c.name, found.DueTo, c.dueTo)
+		}
+	}
+	found, err := b.shard.Load(t.Context(), 10*second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	wantRows(t, found.Rows, r1, l2, l3, x1, x2)
+	wantResults(t, found.Results, append(ghosts, lone)...)
+}
