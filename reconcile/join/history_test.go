@@ -135,7 +135,9 @@ func batchOf(epoch oracle.Epoch, ends map[stream.Partition]string) *stream.Batch
 // sameReport compares all that an epoch changes, and in which order its rules allow.
 func sameReport(d *stream.Delta, want oracle.Report) error {
 	if d.Counts != want.Counts {
-		return fmt.Errorf("counts\n%+v, want\n%+v; changes %v, want %v; watermark %s to %s, want %s to %s", d.Counts, want.Counts, d.Changes, want.Transitions, d.WatermarkBefore, d.WatermarkAfter, want.WatermarkBefore, want.WatermarkAfter)
+		return fmt.Errorf("counts\n%+v, want\n%+v; changes %v, want %v; W %s to %s, want %s to %s",
+			d.Counts, want.Counts, d.Changes, want.Transitions, d.WatermarkBefore, d.WatermarkAfter,
+			want.WatermarkBefore, want.WatermarkAfter)
 	}
 	if d.WatermarkBefore != want.WatermarkBefore || d.WatermarkAfter != want.WatermarkAfter {
 		return fmt.Errorf("watermark %s to %s, want %s to %s", d.WatermarkBefore, d.WatermarkAfter,

@@ -16,7 +16,7 @@ import (
 )
 
 // TestScripts runs testdata/*.txt: each is a story of epochs with what every one of them changes.
-// Run it with -rewrite to write what the engine does now, and read the difference before keeping it.
+// With -rewrite it writes what the engine does now: read the difference before keeping it.
 //
 //	rule join=full before=10s after=10s lateness=1m provisional=eager
 //	    begins a story with an empty store. Further arguments: ahead, skew, pairs, cache, closings,
@@ -34,8 +34,8 @@ import (
 //	results
 //	    prints the active results.
 //
-// A line is `SIDE[.PARTITION] ID/REVISION KEY TIME [deleted] [attribute=value …]`, with - for no key
-// or no time, or `SIDE bad REASON`. Times are minutes and seconds after the start of 2026.
+// A line is `SIDE[.PARTITION] ID/REVISION KEY TIME [deleted] [attribute=value …]`, with - for no
+// key or no time, or `SIDE bad REASON`. Times are minutes and seconds after the start of 2026.
 func TestScripts(t *testing.T) {
 	t.Parallel()
 	paths, err := filepath.Glob("testdata/*.txt")
@@ -51,7 +51,7 @@ func TestScripts(t *testing.T) {
 	}
 }
 
-// script is one story being told: the state machine over a store that knows only what was committed.
+// script is one story being told: the state machine over a store of what was committed.
 type script struct {
 	cfg        join.Config
 	store      *memStore
