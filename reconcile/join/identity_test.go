@@ -24,24 +24,38 @@ func TestIdentityByText(t *testing.T) {
 		version     string
 		text        string
 	}{
-		{"a pair", member("pay-47", 2), member("risk-83", 4), "interval-v3",
-			"6:pay-47|1:2|7:risk-83|1:4|11:interval-v3"},
+		{
+			"a pair", member("pay-47", 2), member("risk-83", 4), "interval-v3",
+			"6:pay-47|1:2|7:risk-83|1:4|11:interval-v3",
+		},
 		{"left alone", member("pay-47", 2), none, "interval-v3", "6:pay-47|1:2|0:|0:|11:interval-v3"},
 		{"right alone", none, member("risk-83", 4), "v1", "0:|0:|7:risk-83|1:4|2:v1"},
-		{"separators inside an id", member("a|1:b", 1), member("c", 1), "v2",
-			"5:a|1:b|1:1|1:c|1:1|2:v2"},
-		{"the same bytes cut elsewhere", member("a", 1), member("b|1:c", 1), "v2",
-			"1:a|1:1|5:b|1:c|1:1|2:v2"},
-		{"two-byte letters", member("überweisung-é", 1), member("señal-ñ", 1), "intervall-ü",
-			"13:überweisung-é|1:1|7:señal-ñ|1:1|11:intervall-ü"},
-		{"four-byte code points", member("pay-😀", 1), member("risk-𝔘", 1), "v1",
-			"5:pay-😀|1:1|6:risk-𝔘|1:1|2:v1"},
-		{"a combining accent counts by itself", member("e\u0301", 1), member("\u00e9", 1), "v1",
-			"2:e\u0301|1:1|1:\u00e9|1:1|2:v1"},
+		{
+			"separators inside an id", member("a|1:b", 1), member("c", 1), "v2",
+			"5:a|1:b|1:1|1:c|1:1|2:v2",
+		},
+		{
+			"the same bytes cut elsewhere", member("a", 1), member("b|1:c", 1), "v2",
+			"1:a|1:1|5:b|1:c|1:1|2:v2",
+		},
+		{
+			"two-byte letters", member("überweisung-é", 1), member("señal-ñ", 1), "intervall-ü",
+			"13:überweisung-é|1:1|7:señal-ñ|1:1|11:intervall-ü",
+		},
+		{
+			"four-byte code points", member("pay-😀", 1), member("risk-𝔘", 1), "v1",
+			"5:pay-😀|1:1|6:risk-𝔘|1:1|2:v1",
+		},
+		{
+			"a combining accent counts by itself", member("e\u0301", 1), member("\u00e9", 1), "v1",
+			"2:e\u0301|1:1|1:\u00e9|1:1|2:v1",
+		},
 		{"white space counts", member(" p\t", 1), member("\n", 1), "v 1", "3: p\t|1:1|1:\n|1:1|3:v 1"},
-		{"the ends of the revisions", member("p", 9223372036854775807),
+		{
+			"the ends of the revisions", member("p", 9223372036854775807),
 			member("s", -9223372036854775808), "v1",
-			"1:p|19:9223372036854775807|1:s|20:-9223372036854775808|2:v1"},
+			"1:p|19:9223372036854775807|1:s|20:-9223372036854775808|2:v1",
+		},
 		{"revision zero", member("p", 0), none, "v1", "1:p|1:0|0:|0:|2:v1"},
 	} {
 		if got := join.Identity(c.left, c.right, c.version); got != sha256.Sum256([]byte(c.text)) {

@@ -120,11 +120,11 @@ func clockTime(m stream.Micros) string {
 func minutes(t *testing.T, text string) stream.Micros {
 	t.Helper()
 	front, seconds, _ := strings.Cut(text, ":")
-	min, err := strconv.Atoi(front)
+	whole, err := strconv.Atoi(front)
 	if err != nil {
 		t.Fatalf("time %q: want minutes:seconds", text)
 	}
-	return base.Add(time.Duration(min)*time.Minute + duration(t, seconds+"s"))
+	return base.Add(time.Duration(whole)*time.Minute + duration(t, seconds+"s"))
 }
 
 func duration(t *testing.T, text string) time.Duration {

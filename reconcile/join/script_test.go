@@ -194,7 +194,7 @@ func (s *script) batch(t *testing.T, d *datadriven.TestData) *stream.Batch {
 	if d.HasArg("seal") {
 		var text string
 		d.ScanArgs(t, "seal", &text)
-		for _, name := range strings.Split(text, ",") {
+		for name := range strings.SplitSeq(text, ",") {
 			side, err := stream.ParseSide(name)
 			if err != nil {
 				d.Fatalf(t, "%v", err)
@@ -211,7 +211,7 @@ func (s *script) batch(t *testing.T, d *datadriven.TestData) *stream.Batch {
 			})
 		}
 	}
-	for _, line := range strings.Split(d.Input, "\n") {
+	for line := range strings.SplitSeq(d.Input, "\n") {
 		if line != "" {
 			s.addRecord(t, batch, line)
 		}
