@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/spf13/cobra"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/cmd/tally/internal/table"
 	"github.com/tallystick/tallystick/migrations"
@@ -58,7 +59,7 @@ type check struct {
 	code   int
 }
 
-func (k *check) ok(what, format string, args ...any) {
+func (k *check) okf(what, format string, args ...any) {
 	k.lines.Add(what, "ok", fmt.Sprintf(format, args...), nil)
 }
 
@@ -94,13 +95,13 @@ func (k *check) run(ctx context.Context) {
 func (k *check) configuration() bool {
 	c, err := k.app.config()
 	if err != nil {
-		for _, line := range strings.Split(err.Error(), "\n") {
+		for line := range strings.SplitSeq(err.Error(), "\n") {
 			k.fail(exitUsage, "configuration", line, "correct the file")
 		}
 		return false
 	}
 	k.config = c
-	k.ok("configuration", "%s: reconciliation %s, rule %s", k.app.configFile, c.Name, c.Rule.Version)
+	k.okf("configuration", "%s: reconciliation %s, rule %s", k.app.configFile, c.Name, c.Rule.Version)
 	for _, key := range c.Inert() {
 		k.warn("configuration", inertText(key), "remove it, or keep it for a later version")
 	}
@@ -155,7 +156,7 @@ func (k *check) server(ctx context.Context, conn *pgx.ConnConfig, pool *pgxpool.
 		k.fail(exitFailed, "database", err.Error(), "try again")
 		return
 	}
-	k.ok("database", "%s, PostgreSQL %s", where(conn), facts.Version)
+	k.okf("database", "%s, PostgreSQL %s", where(conn), facts.Version)
 	if facts.VersionNumber < serverVersionMin {
 		k.fail(exitUsage, "database", "PostgreSQL "+facts.Version+" is too old", "use 14 or newer")
 	}
@@ -168,7 +169,7 @@ func (k *check) server(ctx context.Context, conn *pgx.ConnConfig, pool *pgxpool.
 			"connect to the primary (target_session_attrs=read-write)")
 	}
 	if pooled {
-		k.ok("pooler", "a pooler such as PgBouncer is in between; transaction mode works")
+		k.okf("pooler", "a pooler such as PgBouncer is in between; transaction mode works")
 	}
 	for _, attribute := range facts.Attributes {
 		k.warn("rights", fmt.Sprintf("role %s has a right it doesn't need: %s", facts.Role, attribute),
@@ -187,7 +188,7 @@ func (k *check) schema(ctx context.Context, conn *pgx.ConnConfig, pool *pgxpool.
 		}
 		return
 	}
-	k.ok("schema", "%s has every migration", name)
+	k.okf("schema", "%s has every migration", name)
 	var usage, mayCreate bool
 	var truncatable int64
 	var missing string
@@ -204,7 +205,7 @@ func (k *check) schema(ctx context.Context, conn *pgx.ConnConfig, pool *pgxpool.
 		k.fail(exitUsage, "rights", "the role lacks "+missing,
 			"GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA "+quoted)
 	default:
-		k.ok("rights", "the role may read and write every table of schema %s", name)
+		k.okf("rights", "the role may read and write every table of schema %s", name)
 	}
 	if mayCreate || truncatable > 0 {
 		k.warn("rights", "the role may create or truncate tables in schema "+name+
@@ -275,6 +276,6 @@ func (k *check) sample(what, name string, records []stream.Record) {
 		k.warn(what, fmt.Sprintf("%d of the first %d records of %s would be quarantined, one as %s",
 			bad, len(records), name, reason), "none needed; tally quarantine shows them")
 	default:
-		k.ok(what, "%s: the first %d records are events", name, len(records))
+		k.okf(what, "%s: the first %d records are events", name, len(records))
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/migrations"
 	"github.com/tallystick/tallystick/store"

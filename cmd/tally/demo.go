@@ -12,13 +12,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/cmd/tally/internal/private"
 	"github.com/tallystick/tallystick/cmd/tally/internal/workload"
 	"github.com/tallystick/tallystick/migrations"
+	"github.com/tallystick/tallystick/queries"
 	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
-	"golang.org/x/sync/errgroup"
 )
 
 // The schemas of the demo: the results, and the tables they come from.
@@ -82,7 +84,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, server.Stop(ctx)) }()
-	d.say("started %s", server.What)
+	d.sayf("started %s", server.What)
 	d.url = server.URL
 	return d.inSchemas(ctx)
 }
@@ -118,14 +120,14 @@ func (d *demo) inSchemas(ctx context.Context) (err error) {
 	if err := migrations.Up(ctx, parsed, demoSchema, d.app.logger); err != nil {
 		return err
 	}
-	d.say("made schema %s for the results and %s for the events", demoSchema, shopSchema)
+	d.sayf("made schema %s for the results and %s for the events", demoSchema, shopSchema)
 	return d.reconcile(ctx, conn)
 }
 
 // refuseTaken keeps the demo from touching schemas that are there already.
 func (d *demo) refuseTaken(ctx context.Context, conn *pgx.Conn) error {
-	const sql = "select nspname from pg_namespace where nspname = any($1)"
-	rows, err := conn.Query(ctx, sql, []string{demoSchema, shopSchema})
+	schemas := []string{demoSchema, shopSchema}
+	rows, err := conn.Query(ctx, queries.Command("demo_taken"), schemas)
 	if err != nil {
 		return fmt.Errorf("look for the demo's schemas: %w", err)
 	}
@@ -150,9 +152,11 @@ func (d *demo) drop(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = conn.Close(ctx) }()
-	sql := fmt.Sprintf("drop schema if exists %s, %s cascade", demoSchema, shopSchema)
-	if _, err := conn.Exec(ctx, sql); err != nil {
-		return fmt.Errorf("drop the demo's schemas: %w", err)
+	for _, schema := range []string{demoSchema, shopSchema} {
+		sql := queries.Render(queries.Command("demo_drop"), schema)
+		if _, err := conn.Exec(ctx, sql); err != nil {
+			return fmt.Errorf("drop schema %s: %w", schema, err)
+		}
 	}
 	return nil
 }
@@ -192,7 +196,7 @@ func (d *demo) reconcile(ctx context.Context, conn *pgx.Conn) error {
 		return err
 	}
 	defer s.Close()
-	d.say("payments and risk signals arrive and are reconciled as they come")
+	d.sayf("payments and risk signals arrive and are reconciled as they come")
 	p := newProgress(d.app)
 	stop := p.show(ctx)
 	rows, err := d.live(ctx, conn, s, p)
@@ -206,12 +210,12 @@ func (d *demo) reconcile(ctx context.Context, conn *pgx.Conn) error {
 	if ctx.Err() != nil {
 		return errors.New("interrupted")
 	}
-	d.say("%d rows arrived; %s", rows, p.summary())
+	d.sayf("%d rows arrived; %s", rows, p.summary())
 	if err := d.report(ctx, conn, s); err != nil {
 		return err
 	}
 	if d.keep {
-		d.say("interrupt to end the demo and remove everything")
+		d.sayf("interrupt to end the demo and remove everything")
 		<-ctx.Done()
 	}
 	return nil
@@ -237,7 +241,7 @@ func (d *demo) live(
 	return rows, err
 }
 
-// say tells the user what the demo does, beside the results.
-func (d *demo) say(format string, args ...any) {
+// sayf tells the user what the demo does, beside the results.
+func (d *demo) sayf(format string, args ...any) {
 	fmt.Fprintf(d.app.stderr, "demo: "+format+"\n", args...)
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/workload"
 	"github.com/tallystick/tallystick/reconcile/stream"
 )

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/table"
 	"github.com/tallystick/tallystick/queries"
 	"github.com/tallystick/tallystick/store"
@@ -42,32 +43,33 @@ func (d *demo) report(ctx context.Context, conn *pgx.Conn, s *store.Store) error
 // further says what to try next.
 func (d *demo) further(example string) {
 	if !d.keep {
-		d.say("to look further, run it again with --keep: the database then stays until interrupted")
+		d.sayf("to look further, run it again with --keep: the database then stays until interrupted")
 		return
 	}
 	if d.given {
-		d.say("to look further (with DATABASE_URL set to the same database):")
+		d.sayf("to look further (with DATABASE_URL set to the same database):")
 	} else {
-		d.say("to look further:")
-		d.say("  psql '%s'", d.url)
+		d.sayf("to look further:")
+		d.sayf("  psql '%s'", d.url)
 	}
 	for _, sql := range []string{
 		"select * from %s.unmatched order by age desc limit 5;",
 		"select * from %s.breaks limit 5;",
-		"select * from %s.result_history where left_id = '" + example + "' order by epoch, ordinal;",
+		"select epoch, kind, from_status, to_status, reason from %s.result_history " +
+			"where left_id = '" + example + "' order by epoch, ordinal;",
 		"select * from %s.lag;",
 	} {
-		d.say("  "+sql, demoSchema)
+		d.sayf("  "+sql, demoSchema)
 	}
 	path := d.config.File()
-	d.say("  tally explain %s -c %s", example, path)
-	d.say("  tally query match-rate -c %s", path)
-	d.say("  tally status -c %s", path)
+	d.sayf("  tally explain %s -c %s", example, path)
+	d.sayf("  tally query match-rate -c %s", path)
+	d.sayf("  tally status -c %s", path)
 }
 
 // selectTable runs a query and gives its rows as a table.
-func selectTable(ctx context.Context, conn *pgx.Conn, sql string, args ...any) (*table.Table, error) {
-	rows, err := conn.Query(ctx, sql, args...)
+func selectTable(ctx context.Context, conn *pgx.Conn, sql string) (*table.Table, error) {
+	rows, err := conn.Query(ctx, sql)
 	if err != nil {
 		return nil, err
 	}

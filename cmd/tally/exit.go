@@ -58,8 +58,7 @@ func exitCode(err error) int {
 	if err == nil {
 		return exitDone
 	}
-	var known *exitError
-	if errors.As(err, &known) {
+	if known, ok := errors.AsType[*exitError](err); ok {
 		return known.code
 	}
 	for _, s := range sentinelCodes {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/spf13/cobra"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/cmd/tally/internal/workload"
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -107,7 +108,7 @@ func (g *generation) run(ctx context.Context) error {
 
 // files writes both sides beside the configuration.
 func (g *generation) files(template *config.Template) error {
-	if err := os.MkdirAll(g.dir, 0o755); err != nil {
+	if err := os.MkdirAll(g.dir, 0o750); err != nil {
 		return fmt.Errorf("make the directory: %w", err)
 	}
 	for side, source := range sourcesOf(template) {
@@ -175,7 +176,7 @@ func (g *generation) fill(ctx context.Context, tx pgx.Tx, template *config.Templ
 // configuration writes the tally.yaml beside.
 func (g *generation) configuration(template config.Template) error {
 	path := filepath.Join(g.dir, config.FileDefault)
-	if err := os.MkdirAll(g.dir, 0o755); err != nil {
+	if err := os.MkdirAll(g.dir, 0o750); err != nil {
 		return fmt.Errorf("make the directory: %w", err)
 	}
 	if err := writeNew(path, template.Text(), g.force); err != nil {

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/spf13/cobra"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 )
 

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/spf13/cobra"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/table"
 	"github.com/tallystick/tallystick/migrations"
 )

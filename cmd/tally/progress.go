@@ -9,8 +9,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/tallystick/tallystick/reconcile/stream"
 	"golang.org/x/term"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
 // How often progress is shown: as one line that is rewritten on a terminal, else in the log.

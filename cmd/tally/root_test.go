@@ -27,8 +27,10 @@ func TestExitCodesOfErrors(t *testing.T) {
 	for want, errs := range map[int][]error{
 		exitDone:   {nil},
 		exitFailed: {errors.New("anything")},
-		exitUsage: {usageError(errors.New("x")), config.ErrInvalid, stream.ErrUnusable,
-			store.ErrRuleChanged, store.ErrOtherRule},
+		exitUsage: {
+			usageError(errors.New("x")), config.ErrInvalid, stream.ErrUnusable,
+			store.ErrRuleChanged, store.ErrOtherRule,
+		},
 		exitPosition: {stream.ErrPositionLost},
 		exitFenced:   {store.ErrFenced},
 		exitRefused:  {&exitError{code: exitRefused}},

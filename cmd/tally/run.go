@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/cmd/tally/internal/released"
 	"github.com/tallystick/tallystick/reconcile"

@@ -99,37 +99,57 @@ func TestMistakesNameFileLineAndKey(t *testing.T) {
 	cases := []struct{ name, from, to, want string }{
 		{"unknown key", "  join: left", "  joyn: left", "tally.yaml:5: rule.joyn: unknown key"},
 		{"unknown top key", "name:", "nane:", "tally.yaml:1: nane: unknown key"},
-		{"unknown key of a source", "cursor: seq", "curser: seq",
-			"tally.yaml:21: right.source.curser: unknown key"},
+		{
+			"unknown key of a source", "cursor: seq", "curser: seq",
+			"tally.yaml:21: right.source.curser: unknown key",
+		},
 		{"key twice", "  join: left", "  version: v2", "tally.yaml:5: "},
 		{"negative window", "before: 0s", "before: -1s", "tally.yaml:6: rule.before: -1s is negative"},
 		{"no unit", "after: 10m", "after: 600", `tally.yaml:7: rule.after: "600" is no duration`},
 		{"nanoseconds", "after: 10m", "after: 10ns", "tally.yaml:7: rule.after: 10ns is not a whole"},
-		{"join", "join: left", "join: outer",
-			`tally.yaml:5: rule.join: "outer": want inner, left, right or full`},
+		{
+			"join", "join: left", "join: outer",
+			`tally.yaml:5: rule.join: "outer": want inner, left, right or full`,
+		},
 		{"tolerance", `"0.01"`, `"a cent"`, `tally.yaml:10: rule.compare[1]: tolerance "a cent"`},
-		{"key type", "key: [account, currency]\n  time: at", "key: {a: b}\n  time: at",
-			"tally.yaml:24: right.key: want a field name"},
-		{"key counts", "key: [account, currency]\n  time: at", "key: account\n  time: at",
-			"tally.yaml:24: right.key: 1 fields, but left.key has 2"},
+		{
+			"key type", "key: [account, currency]\n  time: at", "key: {a: b}\n  time: at",
+			"tally.yaml:24: right.key: want a field name",
+		},
+		{
+			"key counts", "key: [account, currency]\n  time: at", "key: account\n  time: at",
+			"tally.yaml:24: right.key: 1 fields, but left.key has 2",
+		},
 		{"missing id", "  id: payment_id\n", "", "tally.yaml:11: left.id: missing"},
-		{"unset variable", "name: payments-risk", "name: ${NOPE}",
-			"tally.yaml:1: name: environment variable NOPE is not set"},
-		{"source type", "type: file", "type: kafka",
-			`tally.yaml:12: left.source.type: "kafka": want file or postgres`},
-		{"other type's key", "path: payments.ndjson", "path: a, table: b",
-			"tally.yaml:12: left.source.table: not an option of a file source"},
-		{"nothing to acknowledge", "path: payments.ndjson", "path: a, acknowledge_behind: 1",
-			"tally.yaml:12: left.source.acknowledge_behind: a file source has nothing"},
-		{"no transaction column", "    transaction: txid\n", "",
-			"tally.yaml:18: right.source.transaction: missing"},
+		{
+			"unset variable", "name: payments-risk", "name: ${NOPE}",
+			"tally.yaml:1: name: environment variable NOPE is not set",
+		},
+		{
+			"source type", "type: file", "type: kafka",
+			`tally.yaml:12: left.source.type: "kafka": want file or postgres`,
+		},
+		{
+			"other type's key", "path: payments.ndjson", "path: a, table: b",
+			"tally.yaml:12: left.source.table: not an option of a file source",
+		},
+		{
+			"nothing to acknowledge", "path: payments.ndjson", "path: a, acknowledge_behind: 1",
+			"tally.yaml:12: left.source.acknowledge_behind: a file source has nothing",
+		},
+		{
+			"no transaction column", "    transaction: txid\n", "",
+			"tally.yaml:18: right.source.transaction: missing",
+		},
 		{"shards", "name:", "shards: 4\nname:", "tally.yaml:1: shards: 4: this version runs one"},
 		{"word for a number", "name:", "shards: many\nname:", "tally.yaml:1: shards: want a whole"},
 		{"list for a map", "name:", "epoch: [1]\nname:", "tally.yaml:1: epoch: want"},
 		{"retain", "name:", "retain: {epochs: 1}\nname:", "tally.yaml:1: retain.epochs: 1: want 2"},
 		{"listen", "name:", "http: {listen: here}\nname:", `tally.yaml:1: http.listen: "here"`},
-		{"size", "name:", "limits: {max_event_bytes: 1 stone}\nname:",
-			`tally.yaml:1: limits.max_event_bytes: "1 stone" is no size`},
+		{
+			"size", "name:", "limits: {max_event_bytes: 1 stone}\nname:",
+			`tally.yaml:1: limits.max_event_bytes: "1 stone" is no size`,
+		},
 		{"schema", "name:", "schema: pg_mine\nname:", `tally.yaml:1: schema: "pg_mine"`},
 		{"syntax", "name: payments-risk", "name: [", "tally.yaml:"},
 		{"empty", good, "", "tally.yaml:1: the file is empty"},
@@ -189,8 +209,10 @@ func TestSecretsStayHidden(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := []string{log.String(), string(asJSON), c.String(), fmt.Sprintf("%v %+v %#v", c, *c, *c),
-		fmt.Sprintf("%v %+v %#v %s %q", c.Right, c.Right, c.Right, c.Right.Source, c.Database)}
+	shown := []string{
+		log.String(), string(asJSON), c.String(), fmt.Sprintf("%v %+v %#v", c, *c, *c),
+		fmt.Sprintf("%v %+v %#v %s %q", c.Right, c.Right, c.Right, c.Right.Source, c.Database),
+	}
 	broken := []string{
 		"postgres://u:" + canary + "@h:port/d", "host=h password=" + canary + " port=x",
 		canary + "://", "postgres://u:" + canary + "%zz@h/d",
@@ -203,8 +225,10 @@ func TestSecretsStayHidden(t *testing.T) {
 		}
 		shown = append(shown, err.Error())
 	}
-	for _, line := range []string{"database: [" + canary, "database: {a: " + canary + "}",
-		"database: \"" + canary, "epoch: " + canary, "shards: " + canary} {
+	for _, line := range []string{
+		"database: [" + canary, "database: {a: " + canary + "}",
+		"database: \"" + canary, "epoch: " + canary, "shards: " + canary,
+	} {
 		if _, err := parse(line + "\n" + good); err != nil {
 			shown = append(shown, err.Error())
 		}
@@ -314,7 +338,7 @@ func TestTheTemplateIsAConfiguration(t *testing.T) {
 		if err := c.JoinRule().Validate(); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		for _, line := range strings.Split(template.Text(), "\n") {
+		for line := range strings.SplitSeq(template.Text(), "\n") {
 			if len(line) > 100 {
 				t.Errorf("%s: over 100 columns: %s", name, line)
 			}

@@ -77,30 +77,24 @@ func (c *Config) name() string { return filepath.Base(c.file) }
 // explain turns a decoder's error into one that names line and key. The decoder's own text would
 // quote the source, and with it secrets.
 func (c *Config) explain(err error) error {
-	var own *nodeError
-	if errors.As(err, &own) {
+	if own, ok := errors.AsType[*nodeError](err); ok {
 		return c.errorAtToken(own.token, own.problem)
 	}
-	var mismatch *yaml.TypeError
-	if errors.As(err, &mismatch) {
+	if mismatch, ok := errors.AsType[*yaml.TypeError](err); ok {
 		return c.errorAtToken(mismatch.Token, "want "+wanted(mismatch.DstType))
 	}
-	var overflow *yaml.OverflowError
-	if errors.As(err, &overflow) {
+	if overflow, ok := errors.AsType[*yaml.OverflowError](err); ok {
 		return c.errorAtToken(overflow.Token, "the number is too large")
 	}
-	var unexpected *yaml.UnexpectedNodeTypeError
-	if errors.As(err, &unexpected) {
+	if unexpected, ok := errors.AsType[*yaml.UnexpectedNodeTypeError](err); ok {
 		return c.errorAtToken(unexpected.Token, fmt.Sprintf("want a %s, not a %s",
 			strings.ToLower(unexpected.Expected.YAMLName()),
 			strings.ToLower(unexpected.Actual.YAMLName())))
 	}
-	var unknown *yaml.UnknownFieldError
-	if errors.As(err, &unknown) {
+	if unknown, ok := errors.AsType[*yaml.UnknownFieldError](err); ok {
 		return c.errorAtToken(unknown.Token, "unknown key")
 	}
-	var located yaml.Error
-	if errors.As(err, &located) {
+	if located, ok := errors.AsType[yaml.Error](err); ok {
 		return c.errorAtToken(located.GetToken(), located.GetMessage())
 	}
 	return &Error{File: c.name(), Line: 1, Problem: "the file can't be read as YAML"}
@@ -110,8 +104,10 @@ func (c *Config) errorAtToken(t *token.Token, problem string) error {
 	if t == nil || t.Position == nil {
 		return &Error{File: c.name(), Line: 1, Problem: problem}
 	}
-	return &Error{File: c.name(), Line: t.Position.Line, Key: c.keys.at[positionOf(t)],
-		Problem: problem}
+	return &Error{
+		File: c.name(), Line: t.Position.Line, Key: c.keys.at[positionOf(t)],
+		Problem: problem,
+	}
 }
 
 // wanted says in the user's words what a Go type is in YAML.

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/reconcile/compare"
 	"github.com/tallystick/tallystick/reconcile/join"
 )
@@ -23,26 +24,28 @@ type checker struct {
 	errs   []error
 }
 
-func (c *checker) fail(key, format string, args ...any) {
-	c.errs = append(c.errs, &Error{File: c.config.name(), Line: c.config.keys.line(key), Key: key,
-		Problem: fmt.Sprintf(format, args...)})
+func (c *checker) failf(key, format string, args ...any) {
+	c.errs = append(c.errs, &Error{
+		File: c.config.name(), Line: c.config.keys.line(key), Key: key,
+		Problem: fmt.Sprintf(format, args...),
+	})
 }
 
 func (c *checker) require(key, value, what string) {
 	if value == "" {
-		c.fail(key, "missing: %s", what)
+		c.failf(key, "missing: %s", what)
 	}
 }
 
 func (c *checker) oneOf(key, value string, allowed ...string) {
 	if !slices.Contains(allowed, value) {
-		c.fail(key, "%q: want %s", value, alternatives(allowed))
+		c.failf(key, "%q: want %s", value, alternatives(allowed))
 	}
 }
 
 func (c *checker) between(key string, value, low, high int64) {
 	if value < low || value > high {
-		c.fail(key, "%d: want %d to %d", value, low, high)
+		c.failf(key, "%d: want %d to %d", value, low, high)
 	}
 }
 
@@ -69,18 +72,18 @@ func (c *Config) validate() error {
 func (c *checker) schema(name string) {
 	switch {
 	case name == "":
-		c.fail("schema", "missing: a schema name, such as tally")
+		c.failf("schema", "missing: a schema name, such as tally")
 	case len(name) > identifierBytesMax || strings.ContainsRune(name, 0):
-		c.fail("schema", "%q: Postgres takes names of up to 63 bytes", name)
+		c.failf("schema", "%q: Postgres takes names of up to 63 bytes", name)
 	case strings.HasPrefix(name, "pg_"):
-		c.fail("schema", "%q: names that begin with pg_ belong to Postgres", name)
+		c.failf("schema", "%q: names that begin with pg_ belong to Postgres", name)
 	}
 }
 
 // database never shows the value, nor what the parser says of it: both may hold a password.
 func (c *checker) database(key string, value Secret) {
 	if _, err := pgx.ParseConfig(value.Reveal()); err != nil {
-		c.fail(key, "not a Postgres connection string: want postgres://user@host:5432/database "+
+		c.failf(key, "not a Postgres connection string: want postgres://user@host:5432/database "+
 			"or host=… dbname=… (empty: the PG variables)")
 	}
 }
@@ -88,34 +91,34 @@ func (c *checker) database(key string, value Secret) {
 func (c *checker) rule(r *Rule) {
 	c.require("rule.version", string(r.Version), "it enters every identity; name it, such as v1")
 	if strings.ContainsRune(string(r.Version), 0) {
-		c.fail("rule.version", "contains a NUL character")
+		c.failf("rule.version", "contains a NUL character")
 	}
 	if r.Join == "" {
-		c.fail("rule.join", "missing: inner, left, right or full")
+		c.failf("rule.join", "missing: inner, left, right or full")
 	} else {
 		c.oneOf("rule.join", r.Join, "inner", "left", "right", "full")
 	}
 	c.oneOf("rule.provisional", r.Provisional, "at-window-close", "eager", "never")
 	if !c.config.keys.has("rule.before") && !c.config.keys.has("rule.after") {
-		c.fail("rule.after", "missing: give the window, before or after or both")
+		c.failf("rule.after", "missing: give the window, before or after or both")
 	}
 	for i, f := range r.Compare {
 		key := fmt.Sprintf("rule.compare[%d]", i+1)
 		if _, err := compare.New([]compare.Field{f.field()}); err != nil {
-			c.fail(key, "%s", strings.TrimPrefix(err.Error(), "compare field 1: "))
+			c.failf(key, "%s", strings.TrimPrefix(err.Error(), "compare field 1: "))
 		}
 	}
 }
 
 func (c *checker) side(name string, s *Side) {
 	if !c.config.keys.has(name) {
-		c.fail(name, "missing: the %s side, with source, id, key and time", name)
+		c.failf(name, "missing: the %s side, with source, id, key and time", name)
 		return
 	}
 	c.require(name+".id", s.ID, "the field that identifies an event")
 	c.require(name+".time", s.Time, "the field that holds the event time")
 	if len(s.Key) == 0 || slices.Contains(s.Key, "") {
-		c.fail(name+".key", "missing: the field or fields to join on")
+		c.failf(name+".key", "missing: the field or fields to join on")
 	}
 	formats := []string{"", "rfc3339", "unix_s", "unix_ms", "unix_us"}
 	if !slices.Contains(formats, s.TimeFormat) {
@@ -126,11 +129,11 @@ func (c *checker) side(name string, s *Side) {
 		other = &c.config.Right
 	}
 	if name == "right" && len(s.Key) != len(other.Key) && len(s.Key) > 0 && len(other.Key) > 0 {
-		c.fail("right.key", "%d fields, but left.key has %d: they are compared one by one",
+		c.failf("right.key", "%d fields, but left.key has %d: they are compared one by one",
 			len(s.Key), len(other.Key))
 	}
 	if len(s.Source) == 0 {
-		c.fail(name+".source", "missing: {type: file, path: …} or {type: postgres, table: …}")
+		c.failf(name+".source", "missing: {type: file, path: …} or {type: postgres, table: …}")
 	}
 	c.sources(name, s)
 }
@@ -145,12 +148,12 @@ func (c *checker) sources(side string, s *Side) {
 		source := &s.Source[i]
 		c.source(key, source)
 		if source.Name != "" && names[source.Name] {
-			c.fail(key, "a second source called %q on this side; set name: to tell them apart",
+			c.failf(key, "a second source called %q on this side; set name: to tell them apart",
 				source.Name)
 		}
 		names[source.Name] = true
 		if source.Name == join.QuarantineSource {
-			c.fail(key, "the name %q is taken by released records; set another name:", source.Name)
+			c.failf(key, "the name %q is taken by released records; set another name:", source.Name)
 		}
 	}
 }
@@ -163,7 +166,7 @@ var sourceKeys = map[string][]string{
 
 func (c *checker) source(key string, s *Source) {
 	if s.Type == "" {
-		c.fail(key+".type", "missing: file or postgres")
+		c.failf(key+".type", "missing: file or postgres")
 		return
 	}
 	if sourceKeys[s.Type] == nil {
@@ -173,12 +176,12 @@ func (c *checker) source(key string, s *Source) {
 	for other, keys := range sourceKeys {
 		for _, k := range keys {
 			if other != s.Type && c.config.keys.has(key+"."+k) {
-				c.fail(key+"."+k, "not an option of a %s source", s.Type)
+				c.failf(key+"."+k, "not an option of a %s source", s.Type)
 			}
 		}
 	}
 	if c.config.keys.has(key + ".acknowledge_behind") {
-		c.fail(key+".acknowledge_behind", "a %s source has nothing to acknowledge; remove the key",
+		c.failf(key+".acknowledge_behind", "a %s source has nothing to acknowledge; remove the key",
 			s.Type)
 	}
 	if s.Type == TypeFile {
@@ -193,8 +196,8 @@ func (c *checker) fileSource(key string, s *Source) {
 	if s.Format != "" {
 		c.oneOf(key+".format", s.Format, "ndjson", "csv")
 	}
-	if s.Delimiter != "" && (len(s.Delimiter) != 1 || strings.Contains("\"\r\n\x00", s.Delimiter)) {
-		c.fail(key+".delimiter", "%q: want one character, such as ; or \\t", s.Delimiter)
+	if s.Delimiter != "" && (len(s.Delimiter) != 1 || strings.ContainsAny(s.Delimiter, "\"\r\n\x00")) {
+		c.failf(key+".delimiter", "%q: want one character, such as ; or \\t", s.Delimiter)
 	}
 }
 
@@ -207,10 +210,10 @@ func (c *checker) postgresSource(key string, s *Source) {
 	weak := s.Consistency == "weak"
 	switch {
 	case s.Transaction == "" && !weak:
-		c.fail(key+".transaction", "missing: a column xid8 default pg_current_xact_id(); without "+
+		c.failf(key+".transaction", "missing: a column xid8 default pg_current_xact_id(); without "+
 			"one rows that commit out of order are lost (consistency: weak accepts that)")
 	case s.Transaction != "" && weak:
-		c.fail(key+".consistency", "weak is for tables without a transaction column; remove one")
+		c.failf(key+".consistency", "weak is for tables without a transaction column; remove one")
 	}
 	if s.Database != "" {
 		c.database(key+".database", s.Database)
@@ -224,39 +227,39 @@ func (c *checker) bounds(cfg *Config) {
 	c.between("limits.max_pairs_per_key", int64(cfg.Limits.MaxPairsPerKey), 1, 1_000_000_000)
 	c.between("retain.epochs", int64(cfg.Retain.Epochs), 2, 1_000_000_000)
 	if cfg.Epoch.MaxDelay <= 0 {
-		c.fail("epoch.max_delay", "want more than 0")
+		c.failf("epoch.max_delay", "want more than 0")
 	}
 	if cfg.Shards != 1 {
-		c.fail("shards", "%d: this version runs one shard; set it to 1 or leave it out", cfg.Shards)
+		c.failf("shards", "%d: this version runs one shard; set it to 1 or leave it out", cfg.Shards)
 	}
 	if cfg.Limits.MaxSkew > cfg.Limits.MaxAhead {
-		c.fail("limits.max_skew", "%s is more than limits.max_ahead (%s)", cfg.Limits.MaxSkew,
+		c.failf("limits.max_skew", "%s is more than limits.max_ahead (%s)", cfg.Limits.MaxSkew,
 			cfg.Limits.MaxAhead)
 	}
 }
 
 func (c *checker) archive(a *Archive) {
 	if a.Every <= 0 {
-		c.fail("archive.every", "want more than 0")
+		c.failf("archive.every", "want more than 0")
 	}
 	if !c.config.keys.has("archive") {
 		return
 	}
 	parsed, err := url.Parse(a.URL.Reveal())
 	if err != nil || parsed.Scheme == "" {
-		c.fail("archive.url", "want a URL such as file:///var/lib/tally/archive")
+		c.failf("archive.url", "want a URL such as file:///var/lib/tally/archive")
 	}
 }
 
 func (c *checker) http(listen string) {
 	if listen == "" {
 		if c.config.keys.has("http") {
-			c.fail("http.listen", `missing: an address such as "127.0.0.1:9464"`)
+			c.failf("http.listen", `missing: an address such as "127.0.0.1:9464"`)
 		}
 		return
 	}
 	_, port, err := net.SplitHostPort(listen)
 	if n, convErr := strconv.ParseUint(port, 10, 16); err != nil || convErr != nil || n == 0 {
-		c.fail("http.listen", `%q: want host:port, such as "127.0.0.1:9464"`, listen)
+		c.failf("http.listen", `%q: want host:port, such as "127.0.0.1:9464"`, listen)
 	}
 }

@@ -68,7 +68,7 @@ func (c *cluster) start(ctx context.Context, password string) (port int, err err
 	if port, err = freePort(ctx); err != nil {
 		return 0, err
 	}
-	if err := c.launch(port); err != nil {
+	if err := c.launch(ctx, port); err != nil {
 		return 0, err
 	}
 	if err := waitReady(ctx, c.url(password, port), c.ended); err != nil {
@@ -118,9 +118,11 @@ func (c *cluster) data() string { return filepath.Join(c.dir, "data") }
 
 // launch starts the server in a process group of its own, so that an interrupt from the terminal
 // reaches tally alone and the server is stopped in order.
-func (c *cluster) launch(port int) error {
-	c.process = exec.Command(filepath.Join(c.binaries, "postgres"), "-D", c.data(),
-		"-p", strconv.Itoa(port), "-k", c.dir, "-c", "listen_addresses=127.0.0.1")
+func (c *cluster) launch(ctx context.Context, port int) error {
+	// The server outlives the context: stop ends it.
+	c.process = exec.CommandContext(context.WithoutCancel(ctx),
+		filepath.Join(c.binaries, "postgres"), "-D", c.data(), "-p", strconv.Itoa(port),
+		"-k", c.dir, "-c", "listen_addresses=127.0.0.1")
 	c.process.Dir = c.dir
 	c.process.Stdout, c.process.Stderr = &c.output, &c.output
 	if err := isolate(c.process); err != nil {

@@ -66,8 +66,10 @@ func (s *Server) Stop(ctx context.Context) error {
 }
 
 func urlOf(password, hostPort string) string {
-	u := url.URL{Scheme: "postgres", User: url.UserPassword(role, password), Host: hostPort,
-		Path: database, RawQuery: "sslmode=disable"}
+	u := url.URL{
+		Scheme: "postgres", User: url.UserPassword(role, password), Host: hostPort,
+		Path: database, RawQuery: "sslmode=disable",
+	}
 	return u.String()
 }
 

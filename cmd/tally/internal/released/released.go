@@ -17,8 +17,8 @@ import (
 // poll is how often to look for new releases: they are made by hand.
 const poll = time.Second
 
-// List gives up to max records of a side that were released after a number.
-type List func(ctx context.Context, side stream.Side, after int64, max int) (
+// List gives up to limit records of a side that were released after a number.
+type List func(ctx context.Context, side stream.Side, after int64, limit int) (
 	[]store.ReleasedRow, error)
 
 // Source reads one side's released records. It serves one goroutine at a time.

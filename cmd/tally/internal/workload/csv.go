@@ -44,8 +44,10 @@ func (e *Event) cells() []string {
 	case NoKey:
 		account = ""
 	}
-	common := []string{id, strconv.FormatInt(e.Revision, 10), account, e.Currency(),
-		string(e.appendTime(nil)), e.Amount(), e.Country()}
+	common := []string{
+		id, strconv.FormatInt(e.Revision, 10), account, e.Currency(),
+		string(e.appendTime(nil)), e.Amount(), e.Country(),
+	}
 	deleted := strconv.FormatBool(e.Deleted)
 	if e.Side == stream.Left {
 		return append(common, e.Merchant(), e.Method(), e.Reference(), deleted)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/tallystick/tallystick/queries"
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -22,11 +23,15 @@ func TableName(side stream.Side) string {
 // columns of both tables in order; the sequence and the transaction are the database's.
 func columns(side stream.Side) []string {
 	if side == stream.Left {
-		return []string{"payment_id", "revision", "account", "currency", "occurred_at", "amount",
-			"country", "merchant", "method", "reference", "is_deleted"}
+		return []string{
+			"payment_id", "revision", "account", "currency", "occurred_at", "amount",
+			"country", "merchant", "method", "reference", "is_deleted",
+		}
 	}
-	return []string{"signal_id", "revision", "account", "currency", "occurred_at", "amount",
-		"country", "level", "score", "reference", "is_deleted"}
+	return []string{
+		"signal_id", "revision", "account", "currency", "occurred_at", "amount",
+		"country", "level", "score", "reference", "is_deleted",
+	}
 }
 
 // CreateTables makes both tables in a schema, which may be there already; the tables may not.

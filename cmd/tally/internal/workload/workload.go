@@ -73,8 +73,12 @@ func (c *Config) Validate() error {
 		name  string
 		value float64
 	}{
-		{"revised", c.Revised}, {"deleted", c.Deleted}, {"duplicated", c.Duplicated},
-		{"late", c.Late}, {"past-horizon", c.PastHorizon}, {"malformed", c.Malformed},
+		{"revised", c.Revised},
+		{"deleted", c.Deleted},
+		{"duplicated", c.Duplicated},
+		{"late", c.Late},
+		{"past-horizon", c.PastHorizon},
+		{"malformed", c.Malformed},
 	}
 	for _, s := range shares {
 		if !(s.value >= 0 && s.value <= 1) {
@@ -161,8 +165,10 @@ type Stream struct {
 
 // New starts a side's stream. The configuration must be valid.
 func New(config Config, side stream.Side) *Stream {
-	return &Stream{config: config, side: side, step: config.step(),
-		payments: int64(config.Payments())}
+	return &Stream{
+		config: config, side: side, step: config.step(),
+		payments: int64(config.Payments()),
+	}
 }
 
 // Next gives the next event to arrive; false at the end.
@@ -210,10 +216,10 @@ func (s *Stream) enqueue(payment int64) {
 	own := newChance(s.config.Seed, 2, uint64(payment))
 	for range s.partners(&own) {
 		seen := cents
-		switch {
-		case own.hit(0.02): // off by more than a cent: a break
+		switch percent := own.next() % 100; {
+		case percent < 2: // off by more than a cent: a break
 			seen += 2 + int64(own.next()%500)
-		case own.hit(0.02):
+		case percent < 4:
 			seen++
 		}
 		s.first(&own, account, seen, at.Add(own.within(0, DelayMax)))
