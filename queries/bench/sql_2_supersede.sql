@@ -18,5 +18,6 @@ with withdrawn as (
     returning m.match_id
 )
 insert into :"schema".sql_match_transition
+    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
 select 1, 0, $1::bigint, row_number() over (), match_id, 'matched', 'superseded', 'revised'
 from withdrawn

@@ -7,7 +7,8 @@ with pair as (
         r.event_time as right_time, r.attributes as right_attributes,
         greatest(l.horizon, r.horizon) as horizon
     from news l
-    join :"schema".sql_buffer r on r.generation_id = 1 and r.shard = 0 and r.key = l.key
+    join :"schema".sql_buffer r on r.generation_id = 1 and r.shard = 0
+        and hashtextextended(r.key, 0) = hashtextextended(l.key, 0) and r.key = l.key
         and r.side = 'right'
         and r.event_time between l.event_time and l.event_time + $2::interval
     where l.side = 'left'
@@ -16,7 +17,8 @@ with pair as (
         l.id, l.revision, l.event_time, l.attributes, l.key, r.id, r.revision, r.event_time,
         r.attributes, greatest(l.horizon, r.horizon)
     from news r
-    join :"schema".sql_buffer l on l.generation_id = 1 and l.shard = 0 and l.key = r.key
+    join :"schema".sql_buffer l on l.generation_id = 1 and l.shard = 0
+        and hashtextextended(l.key, 0) = hashtextextended(r.key, 0) and l.key = r.key
         and l.side = 'left'
         and r.event_time between l.event_time and l.event_time + $2::interval
     -- Where both are news the first half has found them.
@@ -47,5 +49,6 @@ with pair as (
     returning m.match_id
 )
 insert into :"schema".sql_match_transition
-select 1, 0, $1::bigint, 1000000000 + row_number() over (), match_id, null, 'matched', 'joined'
+    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
+select 1, 0, $1::bigint, 500000000 + row_number() over (), match_id, null, 'matched', 'joined'
 from published

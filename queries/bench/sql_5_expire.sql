@@ -25,6 +25,7 @@ with gone as (
     returning m.match_id
 )
 insert into :"schema".sql_match_transition
-select 1, 0, $1::bigint, 2000000000 + row_number() over (), match_id, null, 'final',
+    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
+select 1, 0, $1::bigint, 1000000000 + row_number() over (), match_id, null, 'final',
     'horizon_passed'
 from final

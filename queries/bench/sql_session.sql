@@ -2,10 +2,12 @@
 -- made for the statistics of each epoch.
 set plan_cache_mode = force_custom_plan;
 create temporary table stage (
-    number bigint, side text, id text, revision bigint, key text, event_time timestamptz,
+    number bigint, side text collate "C", id text collate "C", revision bigint,
+    key text collate "C", event_time timestamptz,
     attributes json, position bigint
 ) on commit delete rows;
 create temporary table news (
-    side text, id text, revision bigint, key text, event_time timestamptz, attributes json,
+    side text collate "C", id text collate "C", revision bigint,
+    key text collate "C", event_time timestamptz, attributes json,
     horizon timestamptz, replaces boolean
 ) on commit delete rows

@@ -139,14 +139,14 @@ func (p *pacer) write(ctx context.Context, lasts time.Duration) error {
 	began := time.Now()
 	ticks := time.NewTicker(time.Millisecond)
 	defer ticks.Stop()
-	done := 0
-	for done < int(lasts.Seconds()*float64(p.rate)) {
+	done, all := 0, int(lasts.Seconds()*float64(p.rate))
+	for done < all {
 		select {
 		case <-ticks.C:
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		due := int(time.Since(began).Seconds()*float64(p.rate)) - done
+		due := min(int(time.Since(began).Seconds()*float64(p.rate)), all) - done
 		p.behind = max(p.behind, time.Duration(due)*time.Second/time.Duration(p.rate))
 		n, err := p.append(due)
 		if err != nil {
