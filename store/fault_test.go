@@ -27,8 +27,8 @@ const (
 var errCut = errors.New("connection cut by the test")
 
 // fault cuts connections: at the message with number at, and again after each gap messages more,
-// as many times as it says. A new connection asks for TLS and starts up before its first statement, so
-// gaps of 0 and 1 hit the connecting and a gap of 2 the acquisition of the shard.
+// as many times as it says. A new connection asks for TLS and starts up before its first
+// statement, so gaps of 0 and 1 hit the connecting and a gap of 2 the acquisition of the shard.
 type fault struct {
 	mu    sync.Mutex
 	armed bool
@@ -72,7 +72,9 @@ func (f *fault) configure(config *pgxpool.Config) {
 	// A ping before use would be struck in place of the message meant.
 	config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 	dial := (&net.Dialer{}).DialContext
-	config.ConnConfig.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
+	config.ConnConfig.DialFunc = func(
+		ctx context.Context, network, addr string,
+	) (net.Conn, error) {
 		conn, err := dial(ctx, network, addr)
 		if err != nil {
 			return nil, err

@@ -65,26 +65,32 @@ func (h *Shard) encodeNeeds(needs *stream.Needs, watermark stream.Micros) statem
 	s := h.statement("fetch")
 	a := &s.args
 	a.time(watermark)
-	type event struct {
-		side stream.Side
-		id   string
-	}
-	var events []event
+	var events []eventID
 	for side, ids := range needs.IDs {
 		for _, id := range ids {
-			events = append(events, event{stream.Side(side), id})
+			events = append(events, eventID{stream.Side(side), id})
 		}
 	}
-	array(a, textArray, events, func(b []byte, e *event) []byte {
-		return appendText(b, e.side.String())
-	})
-	array(a, textArray, events, func(b []byte, e *event) []byte { return appendText(b, e.id) })
+	addEvents(a, events)
 	array(a, textArray, needs.Keys, func(b []byte, k *string) []byte { return appendText(b, *k) })
 	type row = stream.Range
 	array(a, timeArray, needs.Due, func(b []byte, r *row) []byte { return appendTime(b, r.From) })
 	array(a, timeArray, needs.Due, func(b []byte, r *row) []byte { return appendTime(b, r.To) })
 	a.int8(int64(needs.DueMax))
 	return s
+}
+
+// eventID names an event.
+type eventID struct {
+	side stream.Side
+	id   string
+}
+
+func addEvents(a *args, events []eventID) {
+	array(a, textArray, events, func(b []byte, e *eventID) []byte {
+		return appendText(b, e.side.String())
+	})
+	array(a, textArray, events, func(b []byte, e *eventID) []byte { return appendText(b, e.id) })
 }
 
 // decoder turns rows into values. It keeps what many rows have in common.

@@ -14,48 +14,83 @@ import (
 // reads on two connections at once, so no epoch may be in its commit.
 func (h *Shard) Load(ctx context.Context, watermark stream.Micros) (stream.Found, error) {
 	var found stream.Found
-	group, ctx := errgroup.WithContext(ctx)
-	group.Go(func() error {
-		return h.loadPart(ctx, "load_rows", watermark, func() func([][]byte) {
-			found.Rows = nil
-			var d decoder
-			return func(v [][]byte) { found.Rows = append(found.Rows, d.row(v)) }
-		})
+	group, both := errgroup.WithContext(ctx)
+	group.Go(func() (err error) {
+		found.Rows, err = load(both, h, h.loading("load_rows", watermark), (*decoder).row)
+		return err
 	})
-	group.Go(func() error {
-		return h.loadPart(ctx, "load_results", watermark, func() func([][]byte) {
-			found.Results = nil
-			var d decoder
-			return func(v [][]byte) { found.Results = append(found.Results, d.result(v[:2], v[2:])) }
-		})
+	group.Go(func() (err error) {
+		found.Results, err = load(both, h, h.loading("load_results", watermark), loadedResult)
+		return err
 	})
-	if err := group.Wait(); err != nil {
+	err := group.Wait()
+	if err == nil {
+		err = h.loadGone(ctx, watermark, &found)
+	}
+	if err != nil {
 		return stream.Found{}, fmt.Errorf("load state of shard %d: %w", h.shard, err)
 	}
 	return found, nil
 }
 
-// loadPart runs a statement and hands each row to what start gives; start is called anew when the
-// statement is tried again.
-func (h *Shard) loadPart(
-	ctx context.Context, name string, watermark stream.Micros, start func() func([][]byte),
-) error {
+// loadGone adds the other results of partners that have left the buffer.
+func (h *Shard) loadGone(ctx context.Context, watermark stream.Micros, found *stream.Found) error {
+	var held [2]map[string]struct{}
+	for side := range held {
+		held[side] = make(map[string]struct{}, len(found.Rows))
+	}
+	for i := range found.Rows {
+		held[found.Rows[i].Side][found.Rows[i].ID] = struct{}{}
+	}
+	var gone []eventID
+	note := func(side stream.Side, id string) {
+		if _, known := held[side][id]; !known && id != "" {
+			held[side][id] = struct{}{}
+			gone = append(gone, eventID{side, id})
+		}
+	}
+	for i := range found.Results {
+		note(stream.Left, found.Results[i].Left.ID)
+		note(stream.Right, found.Results[i].Right.ID)
+	}
+	if len(gone) == 0 {
+		return nil
+	}
+	s := h.loading("load_gone", watermark)
+	addEvents(&s.args, gone)
+	results, err := load(ctx, h, s, loadedResult)
+	found.Results = append(found.Results, results...)
+	return err
+}
+
+func (h *Shard) loading(name string, watermark stream.Micros) statement {
 	s := h.statement(name)
 	s.args.time(watermark)
-	return h.store.retry(ctx, func() error {
+	return s
+}
+
+func loadedResult(d *decoder, v [][]byte) stream.Result { return d.result(v[:2], v[2:]) }
+
+// load runs one statement and decodes its rows.
+func load[T any](
+	ctx context.Context, h *Shard, s statement, decode func(*decoder, [][]byte) T,
+) (list []T, err error) {
+	err = h.store.retry(ctx, func() error {
 		conn, err := h.store.pool.Acquire(ctx)
 		if err != nil {
 			return err
 		}
 		defer conn.Release()
-		take := start()
+		list = nil
+		var d decoder
 		return runBatch(ctx, conn.Conn().PgConn(), []statement{s}, map[int]reader{
 			0: func(rows *pgconn.ResultReader) error {
 				for rows.NextRow() {
-					take(rows.Values())
+					list = append(list, decode(&d, rows.Values()))
 				}
 				return nil
 			},
 		})
 	})
+	return list, err
 }

@@ -116,7 +116,9 @@ func member(e stream.Event) stream.Member {
 	return stream.Member{ID: e.ID, Revision: e.Revision, Time: e.Time}
 }
 
-func identity(left, right string) stream.MatchID { return sha256.Sum256([]byte(left + "|" + right)) }
+func identity(left, right string) stream.MatchID {
+	return sha256.Sum256([]byte(left + "|" + right))
+}
 
 func fresh(r stream.Result, cause stream.Reason) stream.Change {
 	return stream.Change{Result: r, Cause: cause, Fresh: true}
