@@ -88,17 +88,17 @@ func (in *intake) open(ctx context.Context, f *feed, progress []stream.Progress)
 			f.to, f.identity, f.time = p.To, p.Identity, p.Watermark
 		}
 	}
-	if in.untilEnd {
-		if err := f.source.Bound(ctx); err != nil {
-			return fmt.Errorf("find the end of source %s: %w", partition, err)
-		}
-	}
 	if in.seal {
 		f.source.Seal()
 	}
 	identity, err := f.source.Open(ctx, f.to, f.identity)
 	if err != nil {
 		return fmt.Errorf("open source %s: %w", partition, err)
+	}
+	if in.untilEnd {
+		if err := f.source.Bound(ctx); err != nil {
+			return fmt.Errorf("find the end of source %s: %w", partition, err)
+		}
 	}
 	f.identity, f.next = identity, identity
 	return nil

@@ -28,7 +28,8 @@ type Source interface {
 	Identity() string
 	// PollInterval is how long to wait after the end before reading again.
 	PollInterval() time.Duration
-	// Bound fixes the end where it is now. Seal adds that nothing will ever follow.
+	// Bound, once it is open, fixes its end where it is now. Seal, before it is opened, adds that
+	// nothing will ever follow.
 	Bound(ctx context.Context) error
 	Seal()
 	Close() error
@@ -57,7 +58,7 @@ type Config struct {
 	// says that the sources are complete.
 	UntilEnd, Seal bool
 	Logger         *slog.Logger
-	// OnEpoch, when set, is called after each commit, in order, from the loop.
+	// OnEpoch, when set, is called after each commit, in order, by the goroutine that committed.
 	OnEpoch func(*stream.Delta)
 }
 
@@ -190,7 +191,13 @@ func (w *worker) epoch(ctx context.Context, batch *stream.Batch) error {
 	w.inFlight = delta
 	// The epoch in flight is finished even when the run is being stopped.
 	commit := context.WithoutCancel(ctx)
-	go func() { w.committed <- w.shard.Commit(commit, epoch) }()
+	go func() {
+		err := w.shard.Commit(commit, epoch)
+		if err == nil && w.OnEpoch != nil {
+			w.OnEpoch(delta)
+		}
+		w.committed <- err
+	}()
 	return nil
 }
 
@@ -206,8 +213,5 @@ func (w *worker) settle() error {
 	}
 	w.state.Committed(delta.Epoch)
 	w.maxEvents = min(w.maxEvents+w.maxEvents/8+1, w.MaxEvents)
-	if w.OnEpoch != nil {
-		w.OnEpoch(delta)
-	}
 	return nil
 }
