@@ -72,7 +72,7 @@ func compareWithBatch(
 		return err
 	}
 	for run := 1; ; run++ {
-		stopped, err := runOnce(t, st, generation, history, rng, run)
+		stopped, err := runOnce(t, st, generation, history, rng, run, nil)
 		if err != nil {
 			return fmt.Errorf("run %d: %w", run, err)
 		}
@@ -101,7 +101,7 @@ func compareWithBatch(
 // runOnce runs the loop until the end of the history, or stops it after a random epoch.
 func runOnce(
 	t *testing.T, st *store.Store, generation int32, history *oracle.History,
-	rng *rand.Rand, run int,
+	rng *rand.Rand, run int, onEpoch func(*stream.Delta),
 ) (stopped bool, err error) {
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -118,7 +118,10 @@ func runOnce(
 			}
 			return shard, shard.State, nil
 		},
-		OnEpoch: func(*stream.Delta) {
+		OnEpoch: func(d *stream.Delta) {
+			if onEpoch != nil {
+				onEpoch(d)
+			}
 			if last--; last < 0 && run < 10 {
 				cut.Store(true)
 				stop()

@@ -11,6 +11,8 @@ type judged struct {
 	// best is the highest candidate revision, first the first candidate that has it.
 	best  int64
 	first *stream.Record
+	// horizon is the latest of the epoch's events of the id, tombstones apart.
+	horizon stream.Micros
 }
 
 // judge decides what becomes of every record, by what was known before the epoch and by the
@@ -31,7 +33,7 @@ func (s *State) judge(b *stream.Batch) {
 			candidates = append(candidates, c)
 			anyLate = anyLate || c.late
 			if !c.late {
-				note(ids[part.Side], c)
+				s.note(ids[part.Side], c)
 			}
 		}
 	}
@@ -53,20 +55,23 @@ func (s *State) admitLate(candidates []winner, ids *[2]map[string]*judged) []win
 			s.setAside(c, stream.PastHorizon, nil)
 			return true
 		}
-		note(ids[c.part.Side], c)
+		s.note(ids[c.part.Side], c)
 		return false
 	})
 }
 
-func note(ids map[string]*judged, c winner) {
-	id := c.record.Event.ID
-	j := ids[id]
+func (s *State) note(ids map[string]*judged, c winner) {
+	event := &c.record.Event
+	j := ids[event.ID]
 	if j == nil {
-		ids[id] = &judged{best: c.record.Event.Revision, first: c.record}
-		return
+		j = &judged{best: event.Revision, first: c.record, horizon: stream.NegInfinity}
+		ids[event.ID] = j
 	}
-	if c.record.Event.Revision > j.best {
-		j.best, j.first = c.record.Event.Revision, c.record
+	if event.Revision > j.best {
+		j.best, j.first = event.Revision, c.record
+	}
+	if !event.Deleted {
+		j.horizon = max(j.horizon, s.cfg.horizon(c.part.Side, event.Time))
 	}
 }
 
@@ -76,6 +81,7 @@ func (s *State) settleCandidate(c winner, id *judged) {
 	case event.Revision < id.best:
 		s.work.delta.Counts.Stale++
 	case c.record == id.first:
+		c.horizon = id.horizon
 		s.work.winners = append(s.work.winners, c)
 	case event.SameContent(&id.first.Event):
 		s.work.delta.Counts.Duplicate++

@@ -43,6 +43,8 @@ type winner struct {
 	old *row
 	// late marks a tombstone of an unknown id whose time is past the watermark.
 	late bool
+	// horizon is the latest of the id's events in this epoch, tombstones apart.
+	horizon stream.Micros
 }
 
 // Step joins the batch as the next epoch and returns all that it changes. found must answer the
@@ -136,9 +138,8 @@ func (s *State) newRow(w *winner) *row {
 		Position: w.record.Position, AddedEpoch: s.epoch,
 	}}
 	switch {
-	case r.Deleted && w.old != nil:
-		// Held as long as the event would have been.
-		r.Horizon = w.old.Horizon
+	case r.Deleted && w.eventHorizon() != stream.NegInfinity:
+		r.Horizon = w.eventHorizon()
 	case r.HasTime:
 		r.Horizon = s.cfg.horizon(r.Side, r.Time)
 	default:
@@ -148,6 +149,15 @@ func (s *State) newRow(w *winner) *row {
 		}
 	}
 	return r
+}
+
+// eventHorizon is how long the event that a tombstone withdraws would have been held, -infinity
+// where none is known.
+func (w *winner) eventHorizon() stream.Micros {
+	if w.old == nil {
+		return w.horizon
+	}
+	return max(w.horizon, w.old.Horizon)
 }
 
 // partnersOf finds the live rows of the other side within reach, bounds included.

@@ -49,16 +49,20 @@ func (s *State) progress(
 }
 
 // lowest is where these partitions put the low watermark: the lowest of those that hold it. It
-// never goes back, and stays where it is when nothing holds it.
+// never goes back, and stays where it is when all that would hold it are silent.
 func (s *State) lowest(list []stream.Progress) stream.Micros {
-	low, held := stream.Infinity, false
+	low, silent := stream.Infinity, false
 	for _, p := range list {
-		if p.Idle || p.Source == QuarantineSource {
+		if p.Source == QuarantineSource {
 			continue
 		}
-		low, held = min(low, p.Watermark), true
+		if p.Idle && p.Watermark != stream.Infinity {
+			silent = true
+			continue
+		}
+		low = min(low, p.Watermark)
 	}
-	if !held {
+	if silent && low == stream.Infinity {
 		return s.watermark
 	}
 	return max(low, s.watermark)
@@ -154,7 +158,7 @@ func (s *State) settleTimeless() {
 func (s *State) popTimers(to stream.Micros) stream.Micros {
 	var last stream.Micros
 	for n := 0; len(s.timers) > 0 && s.timers[0].at < to; n++ {
-		if at := s.timers[0].at; n >= s.cfg.ClosingsMax && at > last {
+		if at := s.timers[0].at; n >= s.cfg.ClosingsMax && n > 0 && at > last {
 			return at
 		}
 		t := s.timers.pop()

@@ -46,6 +46,7 @@ func (m *Model) judge(e Epoch, rep *Report) []Arrival {
 		}
 		onTime = append(onTime, a)
 	}
+	m.onTime = onTime
 	for i, a := range onTime {
 		first := onTime[firstOfHighest(onTime, a)]
 		switch {

@@ -15,6 +15,8 @@ type Model struct {
 	watermarks map[stream.Partition]stream.Micros
 	buffer     []row
 	results    map[name]stream.Status
+	// onTime are the arrivals of the epoch in work that were not dealt with by themselves.
+	onTime []Arrival
 }
 
 // row is one event revision in the buffer.
@@ -124,8 +126,8 @@ func (m *Model) enter(accepted []Arrival, before stream.Micros) {
 		added := row{a.Side, a.Event, m.rule.Horizon(a.Side, a.Event.Time)}
 		old := m.bufferedRow(a.Side, a.Event.ID)
 		switch {
-		case a.Event.Deleted && old != nil:
-			added.horizon = old.horizon
+		case a.Event.Deleted && m.eventHorizon(a, old) != stream.NegInfinity:
+			added.horizon = m.eventHorizon(a, old)
 		case !a.Event.HasTime && before.Finite():
 			added.horizon = m.rule.Horizon(a.Side, before)
 		case !a.Event.HasTime:
@@ -136,6 +138,21 @@ func (m *Model) enter(accepted []Arrival, before stream.Micros) {
 		})
 		m.buffer = append(m.buffer, added)
 	}
+}
+
+// eventHorizon is the latest horizon of the event that a tombstone withdraws: of its row in the
+// buffer, and of its revisions in the same epoch. -infinity when there is neither.
+func (m *Model) eventHorizon(tombstone Arrival, old *row) stream.Micros {
+	latest := stream.NegInfinity
+	if old != nil {
+		latest = old.horizon
+	}
+	for _, o := range m.onTime {
+		if o.Side == tombstone.Side && o.Event.ID == tombstone.Event.ID && !o.Event.Deleted {
+			latest = max(latest, m.rule.Horizon(o.Side, o.Event.Time))
+		}
+	}
+	return latest
 }
 
 // activeNow gives the results that are active at the end of the epoch, before rows leave.
