@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/cmd/tally/internal/workload"
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -81,8 +82,11 @@ func (c *Config) Validate() error {
 		value int
 		least int
 	}{
-		{"max-events", c.MaxEvents, 1}, {"rounds", c.Rounds, 1}, {"rate", c.Rate, 1},
-		{"cache-rows", c.CacheRows, 0}, {"stored", int(c.Stored), 0},
+		{"max-events", c.MaxEvents, 1},
+		{"rounds", c.Rounds, 1},
+		{"rate", c.Rate, 1},
+		{"cache-rows", c.CacheRows, 0},
+		{"stored", int(c.Stored), 0},
 	} {
 		if n.value < n.least {
 			return fmt.Errorf("--%s %d: want at least %d", n.name, n.value, n.least)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/migrations"
 	"github.com/tallystick/tallystick/queries"
 )

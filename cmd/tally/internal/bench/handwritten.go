@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/reconcile/source/file"
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -31,7 +32,7 @@ func newHandwritten(ctx context.Context, b *bench, r *run) (*handwritten, error)
 	}
 	number := int64(0)
 	for _, side := range []stream.Side{stream.Left, stream.Right} {
-		rows := &eventRows{ctx: ctx, side: side, number: &number, bounds: r.bounds[side]}
+		rows := &eventRows{side: side, number: &number, bounds: r.bounds[side]}
 		if err := h.parse(ctx, rows); err != nil {
 			return nil, fmt.Errorf("parse the events for the epoch in SQL: %w", err)
 		}
@@ -45,15 +46,20 @@ func newHandwritten(ctx context.Context, b *bench, r *run) (*handwritten, error)
 }
 
 func (h *handwritten) parse(ctx context.Context, rows *eventRows) (err error) {
-	rows.source, err = file.New(file.Config{
+	source, err := file.New(file.Config{
 		Side: rows.side, Path: h.bench.path(rows.side), Mapping: h.run.config.Mapping(rows.side),
 	})
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, rows.source.Close()) }()
-	if _, err := rows.source.Open(ctx, "", ""); err != nil {
+	defer func() { err = errors.Join(err, source.Close()) }()
+	if _, err := source.Open(ctx, "", ""); err != nil {
 		return err
+	}
+	rows.read = func() ([]stream.Record, error) {
+		const chunk = 1000
+		records, _, err := source.Read(ctx, chunk)
+		return records, err
 	}
 	_, err = h.bench.db.CopyFrom(ctx, pgx.Identifier{h.run.schema, "bench_events"}, []string{
 		"number", "epoch", "side", "id", "revision", "key", "event_time", "attributes", "position",
@@ -63,9 +69,8 @@ func (h *handwritten) parse(ctx context.Context, rows *eventRows) (err error) {
 
 // eventRows feeds a COPY with the events of one side.
 type eventRows struct {
-	ctx    context.Context
 	side   stream.Side
-	source *file.Source
+	read   func() ([]stream.Record, error)
 	bounds map[int64]int64
 	epoch  int64
 	number *int64
@@ -75,12 +80,11 @@ type eventRows struct {
 
 // Next implements pgx.CopyFromSource.
 func (e *eventRows) Next() bool {
-	const chunk = 1000
 	if len(e.chunk) > 0 {
 		e.chunk = e.chunk[1:]
 	}
 	if len(e.chunk) == 0 {
-		e.chunk, _, e.err = e.source.Read(e.ctx, chunk)
+		e.chunk, e.err = e.read()
 	}
 	return e.err == nil && len(e.chunk) > 0
 }
@@ -103,8 +107,10 @@ func (e *eventRows) Values() ([]any, error) {
 	}
 	*e.number++
 	v := &r.Event
-	return []any{*e.number, e.epoch, e.side.String(), v.ID, v.Revision, v.Key, v.Time.Time(),
-		v.Attributes, position}, nil
+	return []any{
+		*e.number, e.epoch, e.side.String(), v.ID, v.Revision, v.Key, v.Time.Time(),
+		v.Attributes, position,
+	}, nil
 }
 
 // Err implements pgx.CopyFromSource.
