@@ -59,8 +59,10 @@ var impureTime = []string{
 // configuration, and what migrations need before there is a schema.
 var ownSQL = []string{"testenv", "reconcile/source/postgres", "migrations"}
 
-var statement = regexp.MustCompile(`(?is)^\s*(select|insert\s+into|update|delete\s+from|with)\s.*\b` +
-	`(from|into|set|as|values|select|exists|pg_\w+)\b`)
+// statement finds what begins like a statement and not like a sentence.
+var statement = regexp.MustCompile(`(?is)^\s*(with\s+(recursive\s+)?\w+\s*(\([^)]*\)\s*)?as\b|` +
+	`(select|insert\s+into|update|delete\s+from)\s.*\b` +
+	`(from|into|set|as|values|select|exists|pg_\w+)\b)`)
 
 // listed is what go list tells of a package.
 type listed struct {

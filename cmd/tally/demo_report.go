@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5"
 
@@ -52,19 +53,21 @@ func (d *demo) further(example string) {
 		d.sayf("to look further:")
 		d.sayf("  psql '%s'", d.url)
 	}
-	for _, sql := range []string{
-		"select * from %s.unmatched order by age desc limit 5;",
-		"select * from %s.breaks limit 5;",
-		"select epoch, kind, from_status, to_status, reason from %s.result_history " +
-			"where left_id = '" + example + "' order by epoch, ordinal;",
-		"select * from %s.lag;",
-	} {
-		d.sayf("  "+sql, demoSchema)
+	for _, sql := range strings.Split(demoLook(example), "\n") {
+		d.sayf("  %s", sql)
 	}
 	path := d.config.File()
 	d.sayf("  tally explain %s -c %s", example, path)
 	d.sayf("  tally query match-rate -c %s", path)
 	d.sayf("  tally status -c %s", path)
+}
+
+// demoLook gives the statements to try in psql, one a line.
+func demoLook(example string) string {
+	text := queries.Render(queries.Command("demo_look"), demoSchema)
+	_, text, _ = strings.Cut(text, "\n") // the comment that heads the file
+	quoted := "'" + strings.ReplaceAll(example, "'", "''") + "'"
+	return strings.TrimSpace(strings.ReplaceAll(text, ":'example'", quoted))
 }
 
 // selectTable runs a query and gives its rows as a table.

@@ -29,7 +29,8 @@ func TestStandingSentences(t *testing.T) {
 	}{
 		{"deleted", standing{Deleted: &yes, Live: &yes}, "revision 3 is a deletion"},
 		{
-			"matched, settled", standing{Partners: 2, Settled: at("10:00:00"), Watermark: at("infinity")},
+			"matched, settled",
+			standing{Partners: 2, Settled: at("10:00:00"), Watermark: at("infinity")},
 			"matched with 2 partners; that is final, the watermark (infinity) has passed",
 		},
 		{
@@ -39,11 +40,13 @@ func TestStandingSentences(t *testing.T) {
 		},
 		{"final", standing{OnlyStatus: &final}, "is final without a partner"},
 		{
-			"dropped", standing{Deleted: &no, Live: &no, Deadline: at("10:00:00")},
+			"dropped",
+			standing{Deleted: &no, Live: &no, Deadline: at("10:00:00")},
 			"left the buffer without a partner",
 		},
 		{
-			"shown", standing{
+			"shown",
+			standing{
 				Live: &yes, OnlyStatus: &shown, KeepsUnmatched: true, HeldBy: &bank,
 				Deadline: at("10:00:00"), Watermark: at("09:00:00"),
 			},
@@ -51,7 +54,8 @@ func TestStandingSentences(t *testing.T) {
 				"provisional row becomes final.",
 		},
 		{
-			"not shown", standing{
+			"not shown",
+			standing{
 				Live: &yes, KeepsUnmatched: true, Policy: "never", Deadline: at("10:00:00"),
 				Watermark: at("-infinity"),
 			},
