@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -166,9 +167,7 @@ func asPsql(t *testing.T, schema, name string, args map[string]string) string {
 	for _, m := range psqlDefault.FindAllStringSubmatch(string(file), -1) {
 		values[m[1]] = m[3]
 	}
-	for name, value := range args {
-		values[name] = value
-	}
+	maps.Copy(values, args)
 	var statement strings.Builder
 	for line := range strings.Lines(string(file)) {
 		if !strings.HasPrefix(line, "--") && !strings.HasPrefix(line, `\`) {

@@ -38,8 +38,10 @@ func (w *window) advance(n int) {
 // full.
 func (w *window) space() []byte {
 	if len(w.block) == cap(w.block) {
-		grown := make([]byte, 0, max(blockBytes, 2*len(w.unread())))
-		w.block, w.start = append(grown, w.unread()...), 0
+		unread := w.unread()
+		grown := make([]byte, len(unread), max(blockBytes, 2*len(unread)))
+		copy(grown, unread)
+		w.block, w.start = grown, 0
 	}
 	return w.block[len(w.block):cap(w.block)]
 }

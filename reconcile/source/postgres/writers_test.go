@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -31,7 +32,7 @@ func TestRandomWritersLoseNothing(t *testing.T) {
 	go func() { writers.Wait(); close(done) }()
 
 	seen := map[string]int{}
-	position, identity, ended := "", "", false
+	position, ended := "", false
 	s := open(t, sound(db), "", "")
 	random := rand.New(rand.NewPCG(seed, 99))
 	for deadline := time.Now().Add(time.Minute); ; {
@@ -44,8 +45,7 @@ func TestRandomWritersLoseNothing(t *testing.T) {
 			position = r.Position
 		}
 		if random.IntN(12) == 0 {
-			identity = s.Identity()
-			s = open(t, sound(db), position, identity)
+			s = open(t, sound(db), position, s.Identity())
 		}
 		if ended && atEnd && (complete(committed, seen) || time.Now().After(deadline)) {
 			break
@@ -100,10 +100,10 @@ func writeRandomly(t *testing.T, db *testenv.Database, random *rand.Rand, writer
 			}
 			return nil
 		})
-		switch err {
-		case nil:
+		switch {
+		case err == nil:
 			all = append(all, ids...)
-		case rollBack:
+		case errors.Is(err, rollBack):
 		default:
 			t.Error(err)
 			return all
