@@ -41,17 +41,18 @@ func newBenchCommand(a *app) *cobra.Command {
 	flags.IntVar(&c.Events, "events", 1_000_000,
 		"events of both sides together, before revisions and repeats")
 	flags.IntVar(&c.MaxEvents, "max-events", 20_000, "events of an epoch")
-	flags.IntVar(&c.CacheRows, "cache-rows", 2_000_000, "rows in memory")
-	flags.IntVar(&c.Rounds, "rounds", 3, "how often the contenders take turns")
-	flags.IntVar(&c.Rate, "rate", 5000, "events a second of the latency measurement")
-	flags.DurationVar(&c.PacedFor, "paced-for", 30*time.Second, "how long it lasts")
+	flags.IntVar(&c.CacheRows, "cache-rows", 2_000_000, "rows held in memory, as state.cache_rows")
+	flags.IntVar(&c.Rounds, "rounds", 3, "how often the three take turns")
+	flags.IntVar(&c.Rate, "rate", 5000, "events a second while latency is measured")
+	flags.DurationVar(&c.PacedFor, "paced-for", 30*time.Second, "how long latency is measured")
 	flags.DurationVar(&c.MaxDelay, "max-delay", 100*time.Millisecond,
-		"how long an event waits for its epoch there")
+		"how long an event waits for its epoch while latency is measured")
 	flags.Int64Var(&c.Stored, "stored", 0,
-		"results stored beforehand, to compare with none (0: don't)")
+		"also measure with this many results stored beforehand (0: don't)")
 	flags.Uint64Var(&c.Seed, "seed", 1, "the same seed gives the same events")
 	flags.StringSliceVar(&c.Only, "only", nil,
-		"parts to measure beside the run end to end: "+strings.Join(bench.Parts(), ", "))
+		"parts to measure beside the run end to end, of "+strings.Join(bench.Parts(), ", ")+
+			" (default: all)")
 	flags.StringVar(&c.Database, "database", "",
 		"database to measure on, in schemas of its own (default: a private Postgres)")
 	flags.StringVar(&b.profile, "cpu-profile", "",

@@ -58,7 +58,8 @@ func newDemoCommand(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&d.database, "database", "",
 		"use this database, in two schemas of its own, instead of a private Postgres")
-	flags.StringVar(&d.dir, "dir", "", "directory to be made for the private Postgres")
+	flags.StringVar(&d.dir, "dir", "",
+		"directory to make for the private Postgres (default: a temporary one)")
 	flags.BoolVar(&d.keep, "keep", false, "leave the database reachable until interrupted")
 	addWorkloadFlags(cmd, &d.workload)
 	a.outputFlag(cmd)

@@ -45,9 +45,9 @@ func newGenerateCommand(a *app) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&g.dir, "dir", ".", "directory for the files")
 	flags.StringVar(&g.format, "format", "ndjson", "ndjson or csv")
-	flags.StringVar(&g.schema, "into-postgres", "", "schema for tables instead of files")
+	flags.StringVar(&g.schema, "into-postgres", "", "make tables in this schema instead of files")
 	flags.StringVar(&g.database, "database", "",
-		"where the tables go (default: DATABASE_URL, then the PG* variables)")
+		"database for the tables (default: DATABASE_URL, then the PG* variables)")
 	flags.BoolVar(&g.force, "force", false, "overwrite files that are there")
 	flags.StringVar(&g.start, "start", g.workload.Start.Format(time.RFC3339),
 		"time of the first payment")
@@ -63,7 +63,7 @@ func addWorkloadFlags(cmd *cobra.Command, w *workload.Config) {
 		"events of both sides together, before revisions and repeats")
 	flags.Uint64Var(&w.Seed, "seed", w.Seed, "the same seed gives the same events")
 	flags.DurationVar(&w.Step, "step", w.Step,
-		"time between two payments (0: 10ms, more when there are few)")
+		"event time between two payments (0: 10ms, or more for a small workload)")
 	flags.Float64Var(&w.Partners, "partners", w.Partners, "signals a payment has on average")
 	for _, share := range []struct {
 		value      *float64

@@ -15,7 +15,9 @@ func newInitCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "init",
 		Short: "Write a commented tally.yaml to start from",
-		Args:  cobra.NoArgs,
+		Long: "init writes a configuration with every part explained to the file that --config names.\n" +
+			"It fits the files that tally generate writes; put in your own sources and fields.",
+		Args: cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if err := writeNew(a.configFile, config.InitTemplate().Text(), force); err != nil {
 				return err

@@ -1,4 +1,5 @@
-// Command tally reconciles two event streams in Postgres; see tally help.
+// Command tally is the program: it reads flags and configuration, wires the packages together and
+// turns what comes of it into exit codes. See tally help.
 package main
 
 import (

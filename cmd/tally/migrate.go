@@ -13,9 +13,10 @@ func newMigrateCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "migrate [up|down|status|version]",
 		Short: "Create or update the tables, under a lock",
-		Long: "migrate brings the schema to this program's version. up (the default) applies what\n" +
-			"is pending, down undoes the newest migration, status lists all of them, version\n" +
-			"prints the newest one applied.",
+		Long: "migrate brings the schema that tally.yaml names to this program's version. up (the\n" +
+			"default) creates the schema and applies what is pending, down undoes the newest\n" +
+			"migration and drops what was in its tables, status lists all of them, version prints\n" +
+			"the number of the newest one applied.",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"up", "down", "status", "version"},
 		RunE: func(cmd *cobra.Command, args []string) error {

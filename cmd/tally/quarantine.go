@@ -25,7 +25,8 @@ func newQuarantineCommand(a *app) *cobra.Command {
 		Use:   "quarantine",
 		Short: "List the records that could not be taken, and feed repaired ones back",
 		Long: "quarantine lists the records that were set aside whole because they could not be\n" +
-			"taken, oldest first, with the reason. quarantine release feeds one back.",
+			"taken, oldest first, with the reason. Each is kept as it was read, up to\n" +
+			"limits.max_event_bytes. quarantine release feeds one back.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := errors.Join(oneOf("status", filter.status, "open", "released", "resolved"),
@@ -39,7 +40,7 @@ func newQuarantineCommand(a *app) *cobra.Command {
 		},
 	}
 	cmd.Flags().StringVar(&filter.status, "status", "", "only open, released or resolved ones")
-	cmd.Flags().StringVar(&filter.reason, "reason", "", "only this reason, like bad_time")
+	cmd.Flags().StringVar(&filter.reason, "reason", "", "only this reason, such as bad_time")
 	cmd.Flags().StringVar(&filter.side, "side", "", "only left or right")
 	cmd.Flags().IntVar(&filter.limit, "limit", limitDefault, "at most this many rows")
 	a.outputFlag(cmd)

@@ -51,7 +51,13 @@ func newRoot(a *app) *cobra.Command {
 		Short: "Reconcile two event streams in Postgres, exactly",
 		Long: "tally joins two event streams, says which events found their other half, and keeps\n" +
 			"that answer right through crashes, replays, late data and corrections. Offsets,\n" +
-			"watermark, buffered rows and results live in Postgres and change in one transaction.",
+			"watermark, buffered rows and results live in Postgres and change in one transaction.\n\n" +
+			"To see it work: tally demo. On your own streams: tally init, adjust tally.yaml, tally\n" +
+			"migrate, tally check, tally run; then look with tally status, explain and query, or in\n" +
+			"SQL, at the view results first.\n\n" +
+			"Results go to standard output, all else to standard error. Exit codes: 0 done; 1 failed,\n" +
+			"worth a retry; 2 usage or configuration; 4 a source can't give what follows the position\n" +
+			"reached; 5 another worker took over.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}

@@ -33,15 +33,20 @@ func newRunCommand(a *app) *cobra.Command {
 		Use:   "run",
 		Short: "Reconcile until stopped, or until the sources end",
 		Long: "run reads both sides, joins them and commits one epoch after the other. It goes on\n" +
-			"where the last run stopped, however that ended. An interrupt stops it after the\n" +
-			"epoch in flight.",
+			"where the last run stopped, however that ended. SIGINT and SIGTERM stop it after the\n" +
+			"epoch in flight. A run started on the same reconciliation takes over from this one,\n" +
+			"which then ends with exit code 5 at its next epoch and writes nothing more.",
+		Example: "  tally run                       follow the sources until stopped\n" +
+			"  tally run --until-end           read what is there now; what may still change waits\n" +
+			"  tally run --until-end --seal    read what is there now; nothing will follow",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.run(cmd.Context(), f) },
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.untilEnd, "until-end", false, "stop when every source is read to its present end")
 	flags.BoolVar(&f.seal, "seal", false,
-		"with --until-end: the sources are complete, so every unmatched row becomes final")
+		"with --until-end: the sources are complete, so every unmatched row becomes final; events\n"+
+			"that come all the same are set aside as corrections")
 	flags.StringVar(&f.shards, "shards", "0", "shards to work on; this version has the shard 0 only")
 	return cmd
 }

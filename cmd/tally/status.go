@@ -13,7 +13,8 @@ func newStatusCommand(a *app) *cobra.Command {
 		Short: "Show how far each shard is, what holds it, and who works on it",
 		Long: "status shows, for each shard of the serving generation, its epoch, its low watermark\n" +
 			"and the source partitions that hold it, its buffer, its rate and its worker; then how\n" +
-			"far each source partition has been read. The rate is that of the newest 20 epochs.",
+			"far each source partition has been read. The rate is that of the newest 20 epochs.\n" +
+			"The source quarantine stands for released records; it never holds the watermark.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.read(cmd.Context(), a.status) },
 	}
