@@ -3,12 +3,11 @@
 package compare
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/shopspring/decimal"
 )
@@ -27,29 +26,18 @@ type Field struct {
 	Tolerance string
 }
 
-// Difference is one field that is not equal, as it is stored in the column differences. Left and
-// Right are exact texts, nil when absent. Difference is right minus left, nil unless both are
-// numbers. Within is true when the tolerance allows it.
-type Difference struct {
-	Field      string  `json:"field"`
-	Left       *string `json:"left"`
-	Right      *string `json:"right"`
-	Difference *string `json:"difference"`
-	Tolerance  *string `json:"tolerance"`
-	Within     bool    `json:"within"`
-}
-
 // Comparer compares pairs by a list of fields. A nil Comparer gives no verdicts.
 type Comparer struct {
 	fields []field
+	// left and right are the fields' paths.
+	left, right []path
 }
 
 type field struct {
 	Field
-	left, right []string
-	absolute    decimal.Decimal
-	relative    decimal.Decimal
-	hasLimit    bool
+	absolute decimal.Decimal
+	relative decimal.Decimal
+	hasLimit bool
 }
 
 // New compiles the fields. An empty list gives nil: nothing is compared.
@@ -59,20 +47,36 @@ func New(fields []Field) (*Comparer, error) {
 	}
 	c := &Comparer{}
 	for i, f := range fields {
-		compiled, err := compile(f)
-		if err != nil {
+		if err := c.add(f); err != nil {
 			return nil, fmt.Errorf("compare field %d: %w", i+1, err)
 		}
-		c.fields = append(c.fields, compiled)
 	}
 	return c, nil
 }
 
-func compile(f Field) (field, error) {
-	compiled := field{Field: f, left: strings.Split(f.Left, "."), right: strings.Split(f.Right, ".")}
+func (c *Comparer) add(f Field) error {
 	if f.Left == "" || f.Right == "" {
-		return compiled, errors.New("name the field on both sides: {left: amount, right: amount}")
+		return errors.New("name the field on both sides: {left: amount, right: amount}")
 	}
+	left, err := compilePath(f.Left)
+	if err != nil {
+		return fmt.Errorf("left %q: not valid text: %w", f.Left, err)
+	}
+	right, err := compilePath(f.Right)
+	if err != nil {
+		return fmt.Errorf("right %q: not valid text: %w", f.Right, err)
+	}
+	compiled, err := compile(f)
+	if err != nil {
+		return err
+	}
+	c.fields = append(c.fields, compiled)
+	c.left, c.right = append(c.left, left), append(c.right, right)
+	return nil
+}
+
+func compile(f Field) (field, error) {
+	compiled := field{Field: f}
 	if f.Tolerance == "" {
 		return compiled, nil
 	}
@@ -91,89 +95,123 @@ func compile(f Field) (field, error) {
 	return compiled, nil
 }
 
+// inlineFields is how many fields are compared without memory for their values.
+const inlineFields = 8
+
 // Compare gives the verdict on two events' attributes and the JSON array of the fields that are
-// not equal, those within tolerance included; the array is empty text when all are equal.
+// not equal, those within tolerance included; the array is empty text when all are equal. The
+// attributes are canonical JSON objects as package record writes them.
 func (c *Comparer) Compare(left, right string) (verdict, differences string) {
 	if c == nil {
 		return "", ""
 	}
+	var inline [2][inlineFields]value
+	lefts, rights := inline[0][:], inline[1][:]
+	if len(c.fields) > inlineFields {
+		lefts, rights = make([]value, len(c.fields)), make([]value, len(c.fields))
+	}
+	fill(lefts, c.left, left)
+	fill(rights, c.right, right)
 	verdict = Agree
-	var found []Difference
+	var found []byte
 	for i := range c.fields {
-		f := &c.fields[i]
-		d, equal := f.compare(lookup(left, f.left), lookup(right, f.right))
+		if lefts[i] == rights[i] {
+			continue
+		}
+		d, equal := c.fields[i].compare(lefts[i], rights[i])
 		if equal {
 			continue
 		}
-		if !d.Within {
+		if !d.within {
 			verdict = Differ
 		}
-		found = append(found, d)
+		found = d.appendTo(found)
 	}
-	if len(found) == 0 {
+	if found == nil {
 		return verdict, ""
 	}
-	text, err := json.Marshal(found)
-	if err != nil {
-		panic(fmt.Sprintf("compare: differences of valid attributes: %v", err))
-	}
-	return verdict, string(text)
+	return verdict, string(append(found, ']'))
 }
 
-func (f *field) compare(left, right value) (Difference, bool) {
-	d := Difference{Field: f.Left, Left: left.pointer(), Right: right.pointer()}
+// difference is one field that is not equal, as it is stored in the column differences. left and
+// right are exact texts, nil when absent. apart is right minus left, nil unless both are numbers.
+// within is true when the tolerance allows it.
+type difference struct {
+	field                         string
+	left, right, apart, tolerance *string
+	within                        bool
+}
+
+// compare looks closer at two values whose JSON is not the same.
+func (f *field) compare(left, right value) (difference, bool) {
+	d := difference{field: f.Left}
 	if f.Tolerance != "" {
-		d.Tolerance = &f.Tolerance
+		d.tolerance = &f.Tolerance
 	}
-	if left == right {
-		return d, true
+	leftText, rightText := left.text(), right.text()
+	if left != "" {
+		d.left = &leftText
 	}
-	l, lok := left.number(f.hasLimit)
-	r, rok := right.number(f.hasLimit)
+	if right != "" {
+		d.right = &rightText
+	}
+	l, lok := left.number(leftText, f.hasLimit)
+	r, rok := right.number(rightText, f.hasLimit)
 	if !lok || !rok {
 		// The same text as a string and as a number says the same thing.
-		return d, left.present && right.present && left.text == right.text
+		return d, left != "" && right != "" && leftText == rightText
 	}
 	apart := r.Sub(l)
 	if apart.IsZero() {
 		return d, true
 	}
 	text := apart.String()
-	d.Difference = &text
+	d.apart = &text
 	limit := f.absolute
 	if !f.relative.IsZero() {
 		limit = l.Abs().Mul(f.relative)
 	}
-	d.Within = f.hasLimit && apart.Abs().LessThanOrEqual(limit)
+	d.within = f.hasLimit && apart.Abs().LessThanOrEqual(limit)
 	return d, false
 }
 
-// value is a JSON value by its text; null counts as absent.
-type value struct {
-	text    string
-	kind    jsontext.Kind
-	present bool
-}
-
-func (v value) pointer() *string {
-	if !v.present {
-		return nil
+// appendTo appends the difference to the JSON array that found begins.
+func (d *difference) appendTo(found []byte) []byte {
+	open := byte(',')
+	if found == nil {
+		open = '['
 	}
-	return &v.text
+	found = appendText(append(append(found, open), `{"field":`...), &d.field)
+	found = appendText(append(found, `,"left":`...), d.left)
+	found = appendText(append(found, `,"right":`...), d.right)
+	found = appendText(append(found, `,"difference":`...), d.apart)
+	found = appendText(append(found, `,"tolerance":`...), d.tolerance)
+	found = strconv.AppendBool(append(found, `,"within":`...), d.within)
+	return append(found, '}')
 }
 
-// number reads the value as a decimal. Text counts as a number where a tolerance asks for one, and
-// otherwise only when it is written as plainly as an amount: 10.00, but not 007 or 1e3.
-func (v value) number(lenient bool) (decimal.Decimal, bool) {
+func appendText(dst []byte, text *string) []byte {
+	if text == nil {
+		return append(dst, "null"...)
+	}
+	// The only error is of invalid UTF-8, for which U+FFFD stands then.
+	dst, _ = jsontext.AppendQuote(dst, *text)
+	return dst
+}
+
+// number reads the value as a decimal, text being what it says. Text counts as a number where a
+// tolerance asks for one, and otherwise only when it is written as plainly as an amount: 10.00,
+// but not 007 or 1e3.
+func (v value) number(text string, lenient bool) (decimal.Decimal, bool) {
 	switch {
-	case !v.present, v.kind != '0' && v.kind != '"':
+	case v == "", v[0] != '"' && v[0] != '-' && (v[0] < '0' || v[0] > '9'):
 		return decimal.Decimal{}, false
-	case v.kind == '"' && !lenient && !plainAmount(v.text):
+	case v[0] == '"' && !lenient && !plainAmount(text):
 		return decimal.Decimal{}, false
-	case len(v.text) > maxDigits:
+	case len(text) > maxDigits:
 		return decimal.Decimal{}, false
 	}
-	d, err := decimal.NewFromString(v.text)
+	d, err := decimal.NewFromString(text)
 	if err != nil || d.Exponent() > maxDigits || d.Exponent() < -maxDigits {
 		return decimal.Decimal{}, false
 	}
@@ -199,59 +237,4 @@ func allDigits(text string) bool {
 		}
 	}
 	return text != ""
-}
-
-// lookup finds a path in a JSON object. A field whose own name holds the dots wins over the walk.
-func lookup(object string, path []string) value {
-	if len(path) > 1 {
-		if v := walk(object, []string{strings.Join(path, ".")}); v.present {
-			return v
-		}
-	}
-	return walk(object, path)
-}
-
-func walk(object string, path []string) value {
-	d := jsontext.NewDecoder(bytes.NewReader([]byte(object)))
-	for _, name := range path {
-		if !enter(d, name) {
-			return value{}
-		}
-	}
-	raw, err := d.ReadValue()
-	if err != nil || raw.Kind() == 'n' {
-		return value{}
-	}
-	v := value{text: string(raw), kind: raw.Kind(), present: true}
-	if v.kind == '"' {
-		unquoted, err := jsontext.AppendUnquote(nil, raw)
-		if err != nil {
-			return value{}
-		}
-		v.text = string(unquoted)
-	}
-	return v
-}
-
-// enter moves the decoder to the value of the field name of the object that is next.
-func enter(d *jsontext.Decoder, name string) bool {
-	if d.PeekKind() != '{' {
-		return false
-	}
-	if _, err := d.ReadToken(); err != nil {
-		return false
-	}
-	for d.PeekKind() == '"' {
-		field, err := d.ReadToken()
-		if err != nil {
-			return false
-		}
-		if field.String() == name {
-			return true
-		}
-		if d.SkipValue() != nil {
-			return false
-		}
-	}
-	return false
 }

@@ -1,6 +1,7 @@
 package compare_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/tallystick/tallystick/reconcile/compare"
@@ -65,11 +66,38 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-func TestNewRefusesBadTolerances(t *testing.T) {
+// TestCompareManyFields has more fields than fit the stack, and differences that need escapes.
+func TestCompareManyFields(t *testing.T) {
+	t.Parallel()
+	var fields []compare.Field
+	for _, name := range strings.Split("a b c d e f g h i", " ") {
+		fields = append(fields, compare.Field{Left: name, Right: name})
+	}
+	comparer, err := compare.New(fields)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const left = `{"a":1,"b":"\"x\"","c":true,"d":[1],"e":{},"f":"1","g":"\\","h":null,"i":"2"}`
+	const right = `{"a":1.0,"b":"\n","c":true,"d":[1],"e":{},"f":1,"g":"\\","i":"2.5"}`
+	verdict, differences := comparer.Compare(left, right)
+	const want = `[{"field":"b","left":"\"x\"","right":"\n","difference":null,"tolerance":null,` +
+		`"within":false},{"field":"i","left":"2","right":"2.5","difference":"0.5",` +
+		`"tolerance":null,"within":false}]`
+	if verdict != compare.Differ || differences != want {
+		t.Errorf("got %s %s\nwant %s", verdict, differences, want)
+	}
+}
+
+func TestNewRefusesBadFields(t *testing.T) {
 	t.Parallel()
 	for _, tolerance := range []string{"-1", "five", "5%%", "%", "NaN"} {
 		if _, err := compare.New([]compare.Field{{Left: "a", Right: "a", Tolerance: tolerance}}); err == nil {
 			t.Errorf("tolerance %q was accepted", tolerance)
+		}
+	}
+	for _, f := range []compare.Field{{Left: "a"}, {Right: "a"}, {Left: "\xff", Right: "a"}} {
+		if _, err := compare.New([]compare.Field{f}); err == nil {
+			t.Errorf("field %+v was accepted", f)
 		}
 	}
 	if c, err := compare.New(nil); c != nil || err != nil {
