@@ -185,14 +185,15 @@ create table :"schema".buffer (
     position text not null,
     added_epoch bigint not null,
     retired_epoch bigint,
+    spilled boolean not null default false,
     primary key (generation_id, shard, side, id, added_epoch)
 ) with (fillfactor = 95);
--- The partners of a key, when they are not in memory. Keys come in random order: their hashes make
--- a smaller index that is faster to fill.
-create index buffer_key on :"schema".buffer (hashtextextended(key, 0));
--- What closes or expires next, when it is not in memory.
+-- Both serve a state that has outgrown the worker's memory, and cost nothing while it fits: the
+-- partners of a key (keys come in random order, and their hashes make a smaller index that is
+-- faster to fill), and what closes or expires next.
+create index buffer_key on :"schema".buffer (hashtextextended(key, 0)) where spilled;
 create index buffer_horizon on :"schema".buffer
-    ((generation_id::bigint << 32 | shard), horizon);
+    ((generation_id::bigint << 32 | shard), horizon) where spilled;
 comment on table :"schema".buffer is 'Event revisions that wait. Live at epoch E: added_epoch <= E, not retired at or before E, horizon >= watermark of E; so expiry writes nothing.';
 comment on column :"schema".buffer.generation_id is 'The generation.';
 comment on column :"schema".buffer.shard is 'The shard.';
@@ -208,6 +209,7 @@ comment on column :"schema".buffer.source is 'Source it came from.';
 comment on column :"schema".buffer.partition is 'Partition within the source.';
 comment on column :"schema".buffer.position is 'Source position just past it.';
 comment on column :"schema".buffer.added_epoch is 'Epoch that added the row.';
+comment on column :"schema".buffer.spilled is 'The row need not be in the worker''s memory: it can be looked up by key and by horizon.';
 comment on column :"schema".buffer.retired_epoch is 'Epoch in which a newer revision replaced it; null while it has not been.';
 
 create table :"schema".match (

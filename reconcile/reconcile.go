@@ -40,6 +40,7 @@ type Shard interface {
 	Fetch(ctx context.Context, needs stream.Needs, watermark stream.Micros) (
 		stream.Found, stream.Micros, error)
 	Load(ctx context.Context, watermark stream.Micros) (stream.Found, error)
+	Spill(ctx context.Context, watermark stream.Micros) error
 	Encode(d *stream.Delta) *store.Epoch
 	Commit(ctx context.Context, e *store.Epoch) error
 	Leave(ctx context.Context, outcome string) error
@@ -102,11 +103,7 @@ func (w *worker) attempt(ctx context.Context) (err error) {
 	}
 	w.shard = shard
 	defer func() { err = errors.Join(err, w.leave(ctx, err)) }()
-	w.state = join.New(w.Join, join.Start{
-		Epoch: state.Epoch, Watermark: state.Watermark,
-		Buffered: state.Buffered, Progress: state.Progress,
-	})
-	if err := w.warm(ctx, state); err != nil {
+	if err := w.restore(ctx, state); err != nil {
 		return err
 	}
 	w.intake, err = openIntake(ctx, w.Config, state.Progress)
@@ -135,16 +132,40 @@ func (w *worker) leave(ctx context.Context, cause error) error {
 	return w.shard.Leave(ctx, outcome)
 }
 
-// warm reads the buffer into memory where it fits, so that nothing need be looked up.
-func (w *worker) warm(ctx context.Context, state store.State) error {
-	if state.Buffered == 0 || state.Buffered > int64(w.Join.CacheRows) {
+// restore makes the state that the attempt goes on from. A buffer that fits into memory is read
+// there, so that nothing need be looked up; of a larger one rows are looked up when needed.
+func (w *worker) restore(ctx context.Context, stored store.State) error {
+	fits := stored.Buffered <= int64(w.Join.CacheRows)
+	w.state = join.New(w.Join, join.Start{
+		Epoch: stored.Epoch, Watermark: stored.Watermark,
+		Buffered: stored.Buffered, Progress: stored.Progress, Spilled: !fits,
+	})
+	switch {
+	case !fits:
+		return w.shard.Spill(ctx, stored.Watermark)
+	case stored.Buffered == 0:
 		return nil
 	}
-	found, err := w.shard.Load(ctx, state.Watermark)
+	found, err := w.shard.Load(ctx, stored.Watermark)
 	if err != nil {
 		return err
 	}
 	w.state.Load(&found)
+	return nil
+}
+
+// spill lets keys leave memory, now that there are more than it may hold. It can take a while the
+// first time, since every row of the buffer is marked.
+func (w *worker) spill(ctx context.Context) error {
+	if err := w.settle(); err != nil {
+		return err
+	}
+	w.Logger.Info("the state has outgrown state.cache_rows, marking the buffer for look-ups",
+		"cache_rows", w.Join.CacheRows, "held", w.state.Held())
+	if err := w.shard.Spill(ctx, w.state.Watermark()); err != nil {
+		return err
+	}
+	w.state.Spill()
 	return nil
 }
 
@@ -173,6 +194,11 @@ func (w *worker) epochs(ctx context.Context) error {
 // epoch joins one batch, waits for the epoch before it, and starts its commit. A batch that would
 // change nothing makes no epoch.
 func (w *worker) epoch(ctx context.Context, batch *stream.Batch) error {
+	if w.state.MustSpill() {
+		if err := w.spill(ctx); err != nil {
+			return err
+		}
+	}
 	// Needs and Step belong together: nothing may leave memory between them.
 	needs := w.state.Needs(batch)
 	found, clock, err := w.shard.Fetch(ctx, needs, w.state.Watermark())

@@ -104,7 +104,7 @@ func (h *Shard) encodeBuffer(b []byte, c *copies, d *stream.Delta) []byte {
 }
 
 func (h *Shard) appendBufferRow(b []byte, r *stream.BufferRow, epoch int64) []byte {
-	b = appendColumns(b, 14)
+	b = appendColumns(b, 15)
 	b = appendInt4(b, h.generation)
 	b = appendInt4(b, h.shard)
 	b = appendText(b, r.Side.String())
@@ -118,7 +118,8 @@ func (h *Shard) appendBufferRow(b []byte, r *stream.BufferRow, epoch int64) []by
 	b = appendText(b, r.Source)
 	b = appendInt4(b, r.Number)
 	b = appendText(b, r.Position)
-	return appendInt8(b, epoch)
+	b = appendInt8(b, epoch)
+	return appendBool(b, r.Spilled)
 }
 
 func (h *Shard) encodeMatches(b []byte, order []sortKey, d *stream.Delta) []byte {

@@ -37,6 +37,9 @@ func TestFetch(t *testing.T) {
 		moved(only(old, stream.Provisional), stream.Superseded, stream.CauseRevised),
 	}
 	commit(t, b.shard, first, second2)
+	if err := b.shard.Spill(t.Context(), stream.NegInfinity); err != nil {
+		t.Fatal(err)
+	}
 	ghosts := []stream.Result{pair(l1, r0), pair(l1, r1)}
 	lone := only(l2, stream.Provisional)
 

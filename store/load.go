@@ -2,8 +2,10 @@ package store
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"golang.org/x/sync/errgroup"
 
@@ -31,6 +33,27 @@ func (h *Shard) Load(ctx context.Context, watermark stream.Micros) (stream.Found
 		return stream.Found{}, fmt.Errorf("load state of shard %d: %w", h.shard, err)
 	}
 	return found, nil
+}
+
+// Spill marks the live rows of the buffer so that Fetch finds them by key and by horizon, which it
+// does not before: rows are written unmarked while the state fits into memory, since the indexes
+// that serve such look-ups cost as much as all else in the buffer. It works in short steps, may be
+// stopped and run again, and needs no fence: marking changes nothing but what can be found.
+func (h *Shard) Spill(ctx context.Context, watermark stream.Micros) error {
+	side, id, epoch := "", "", int64(0)
+	for {
+		err := h.store.retry(ctx, func() error {
+			row := h.store.pool.QueryRow(ctx, h.store.sql("spill"), h.generation, h.shard,
+				watermark.String(), side, id, epoch)
+			return row.Scan(&side, &id, &epoch)
+		})
+		if errors.Is(err, pgx.ErrNoRows) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("mark the buffer of shard %d as spilled: %w", h.shard, err)
+		}
+	}
 }
 
 // loadGone adds the other results of partners that have left the buffer.

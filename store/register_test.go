@@ -96,6 +96,9 @@ func TestHostileSchemaName(t *testing.T) {
 	b.generation = b.register(t, "payments", 1)
 	h := b.take(t, b.Store)
 	commit(t, h, busyDelta(1), busyDelta(2))
+	if err := h.Spill(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
 	needs := stream.Needs{Keys: []string{"k1"}, Due: []stream.Range{{From: 0, To: stream.Infinity}},
 		DueMax: 9}
 	found, _, err := h.Fetch(t.Context(), needs, 0)

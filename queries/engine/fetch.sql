@@ -24,7 +24,7 @@ with asked as materialized (
         select x.* from :"schema".buffer x
         where (x.generation_id::bigint << 32 | x.shard) = ($1::bigint << 32 | $2::integer)
             and x.horizon >= greatest(r.low, $3::timestamptz) and x.horizon < r.high
-            and x.retired_epoch is null
+            and x.retired_epoch is null and x.spilled
         order by x.horizon
         fetch first ($9::bigint) rows with ties) b
 ), wanted as (
@@ -41,7 +41,7 @@ with asked as materialized (
             x.source, x.partition, x.position, x.added_epoch
         from :"schema".buffer x
         where hashtextextended(x.key, 0) = hashtextextended(w.key, 0) and x.key = w.key
-            and x.horizon >= $3::timestamptz and x.retired_epoch is null
+            and x.horizon >= $3::timestamptz and x.retired_epoch is null and x.spilled
             and x.generation_id is not distinct from $1::integer
             and x.shard is not distinct from $2::integer
         offset 0) b

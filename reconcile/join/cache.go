@@ -6,7 +6,8 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// Load takes everything Found holds into memory, as after a restart.
+// Load takes everything Found holds into memory, as after a restart. Without Start.Spilled it must
+// be everything that is stored.
 func (s *State) Load(found *stream.Found) { s.attach(found) }
 
 // attach takes what was found into memory. Memory is newer than the store by the epoch in flight,
@@ -207,7 +208,10 @@ func (s *State) Committed(epoch int64) {
 		due++
 	}
 	s.leaving = slices.Delete(s.leaving, 0, due)
-	for g := s.recent.last; g != nil && s.Held() > s.cfg.CacheRows; {
+	if s.spilling && s.complete() && s.Held() < s.cfg.CacheRows/2 {
+		s.spilling = false
+	}
+	for g := s.recent.last; g != nil && s.spilling && s.Held() > s.cfg.CacheRows; {
 		before := g.prev
 		if g.touched <= epoch {
 			s.evict(g, epoch)

@@ -74,6 +74,17 @@ func compareWithModel(history *oracle.History, epochs []oracle.Epoch, seed uint6
 	var inFlight *stream.Delta
 	for i, epoch := range epochs {
 		batch := batchOf(epoch, ends)
+		if state.MustSpill() {
+			if inFlight != nil {
+				if err := store.commit(inFlight); err != nil {
+					return fmt.Errorf("epoch %d: %w", i, err)
+				}
+				state.Committed(inFlight.Epoch)
+				inFlight = nil
+			}
+			store.spill()
+			state.Spill()
+		}
 		needs := state.Needs(batch)
 		found := store.fetch(needs, state.Watermark())
 		delta := state.Step(batch, found)
@@ -107,15 +118,7 @@ func compareWithModel(history *oracle.History, epochs []oracle.Epoch, seed uint6
 
 func restarted(cfg join.Config, store *memStore, rng *rand.Rand) *join.State {
 	cfg.CacheRows = rng.IntN(1000)
-	state := join.New(cfg, store.start)
-	if rng.IntN(2) == 0 {
-		everything := store.fetch(stream.Needs{
-			Due:    []stream.Range{{From: stream.NegInfinity, To: stream.Infinity}},
-			DueMax: 1 << 20,
-		}, store.start.Watermark)
-		state.Load(everything)
-	}
-	return state
+	return store.restart(cfg, rng.IntN(2) == 0)
 }
 
 func batchOf(epoch oracle.Epoch, ends map[stream.Partition]string) *stream.Batch {

@@ -96,7 +96,7 @@ func TestCompleteMemoryAsksNothing(t *testing.T) {
 	// The same state with one row that is not in memory has to ask.
 	l.commit(t)
 	b := l.batch()
-	state := join.New(l.cfg, l.store.start)
+	state := l.store.restart(l.cfg, false)
 	if n := state.Needs(b); len(n.Keys) == 0 || len(n.IDs[stream.Left]) == 0 || len(n.Due) == 0 {
 		t.Errorf("after a restart an epoch looks up only %d keys, ids of %d, ranges %v", len(n.Keys),
 			len(n.IDs[stream.Left]), n.Due)
@@ -187,6 +187,11 @@ func (l *longStream) event(side stream.Side, n int) stream.Event {
 // epoch joins a batch and then stores the epoch before it.
 func (l *longStream) epoch(t *testing.T, b *stream.Batch) *stream.Delta {
 	t.Helper()
+	if l.state.MustSpill() {
+		l.commit(t)
+		l.store.spill()
+		l.state.Spill()
+	}
 	needs := l.state.Needs(b)
 	found := &stream.Found{}
 	if !needs.Empty() {

@@ -75,6 +75,33 @@ func (m *memStore) commit(d *stream.Delta) error {
 	return nil
 }
 
+// spill marks every row, as the store does before keys may leave memory.
+func (m *memStore) spill() {
+	for i := range m.rows {
+		m.rows[i].Spilled = true
+	}
+}
+
+// restart gives the state of a new worker: with everything in memory, or with nothing in it and
+// everything marked.
+func (m *memStore) restart(cfg join.Config, load bool) *join.State {
+	start := m.start
+	if !load {
+		m.spill()
+		start.Spilled = true
+		return join.New(cfg, start)
+	}
+	state := join.New(cfg, start)
+	found := &stream.Found{Rows: m.rows}
+	ids := [2]map[string]bool{{}, {}}
+	for _, r := range m.rows {
+		ids[r.Side][r.ID] = true
+	}
+	m.collect(ids, found)
+	state.Load(found)
+	return state
+}
+
 func (m *memStore) live(w stream.Micros) []stream.BufferRow {
 	var rows []stream.BufferRow
 	for _, r := range m.rows {
@@ -107,7 +134,7 @@ func (m *memStore) fetch(n stream.Needs, w stream.Micros) *stream.Found {
 		m.due(rows, due, n.DueMax, keys, found)
 	}
 	for _, r := range rows {
-		if keys[r.Key] {
+		if r.Spilled && keys[r.Key] {
 			found.Rows = append(found.Rows, r)
 			ids[r.Side][r.ID] = true
 		}
@@ -121,7 +148,7 @@ func (m *memStore) due(
 ) {
 	var in []stream.BufferRow
 	for _, r := range rows {
-		if due.From <= r.Horizon && r.Horizon < due.To {
+		if r.Spilled && due.From <= r.Horizon && r.Horizon < due.To {
 			in = append(in, r)
 		}
 	}

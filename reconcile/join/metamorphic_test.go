@@ -124,6 +124,13 @@ func (r *run) empty() *stream.Batch {
 // step joins a batch as the loop does: the epoch before it is stored only after it was joined, or
 // at once. Now and then the worker stops and another goes on from the store.
 func (r *run) step(b *stream.Batch) error {
+	if r.state.MustSpill() {
+		if err := r.commit(); err != nil {
+			return err
+		}
+		r.store.spill()
+		r.state.Spill()
+	}
 	needs := r.state.Needs(b)
 	if !needs.Empty() {
 		r.reached.lookups++
@@ -143,7 +150,7 @@ func (r *run) step(b *stream.Batch) error {
 		}
 		if r.sometimes(3) {
 			r.reached.restarts++
-			r.state = join.New(r.cfg, r.store.start)
+			r.state = r.store.restart(r.cfg, false)
 		}
 	}
 	return nil

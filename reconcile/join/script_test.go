@@ -138,13 +138,7 @@ func (s *script) restart(load bool) {
 	for _, p := range s.store.start.Progress {
 		s.idle[p.Partition] = p.Idle
 	}
-	s.state = join.New(s.cfg, s.store.start)
-	if load {
-		s.state.Load(s.store.fetch(stream.Needs{
-			Due:    []stream.Range{{From: stream.NegInfinity, To: stream.Infinity}},
-			DueMax: 1 << 20,
-		}, s.store.start.Watermark))
-	}
+	s.state = s.store.restart(s.cfg, load)
 }
 
 func (s *script) commit(t *testing.T) {
@@ -167,6 +161,11 @@ func (s *script) epoch(t *testing.T, d *datadriven.TestData) string {
 		s.clock = minutes(t, text)
 	}
 	batch := s.batch(t, d)
+	if s.state.MustSpill() {
+		s.commit(t)
+		s.store.spill()
+		s.state.Spill()
+	}
 	needs := s.state.Needs(batch)
 	if s.dueMax > 0 {
 		needs.DueMax = s.dueMax

@@ -34,6 +34,8 @@ type Start struct {
 	Watermark stream.Micros
 	// Buffered counts the live buffer rows.
 	Buffered int64
+	// Spilled tells that they are all marked as spilled, so that they need not be loaded.
+	Spilled  bool
 	Progress []stream.Progress
 }
 
@@ -55,9 +57,12 @@ type State struct {
 	timers timers
 	// buffered counts the live rows stored, cached those of them in memory.
 	buffered, cached int64
-	recent           groupList
-	leaving          []departure
-	results          *filter
+	// spilling is set while keys may leave memory; new rows are then written so that they are
+	// found again.
+	spilling bool
+	recent   groupList
+	leaving  []departure
+	results  *filter
 	// asked are the ids of the last Needs.
 	asked [2]map[string]struct{}
 
@@ -128,6 +133,7 @@ func New(cfg Config, start Start) *State {
 		groups:   make(map[string]*group),
 		ids:      [2]map[string]*row{{}, {}},
 		buffered: start.Buffered,
+		spilling: start.Spilled,
 	}
 	for _, p := range start.Progress {
 		s.parts[p.Partition] = p
@@ -150,6 +156,14 @@ func (s *State) Watermark() stream.Micros { return s.watermark }
 // Behind tells whether the watermark was held back by ClosingsMax or by what could be read at
 // once: another epoch, even an empty one, moves it on.
 func (s *State) Behind() bool { return s.target > s.watermark }
+
+// MustSpill tells that more rows are in memory than CacheRows, and that none may leave it before
+// all that is stored has been marked as spilled and Spill was called.
+func (s *State) MustSpill() bool { return !s.spilling && s.Held() > s.cfg.CacheRows }
+
+// Spill lets keys leave memory from now on: every live row stored is marked as spilled, and no
+// epoch is in flight.
+func (s *State) Spill() { s.spilling = true }
 
 // Held counts the rows in memory.
 func (s *State) Held() int { return len(s.ids[stream.Left]) + len(s.ids[stream.Right]) }

@@ -135,7 +135,7 @@ func (s *State) joinNew(b *stream.Batch) {
 func (s *State) newRow(w *winner) *row {
 	r := &row{onlyFresh: true, BufferRow: stream.BufferRow{
 		Side: w.part.Side, Event: w.record.Event, Source: w.part.Source, Number: w.part.Number,
-		Position: w.record.Position, AddedEpoch: s.epoch,
+		Position: w.record.Position, AddedEpoch: s.epoch, Spilled: s.spilling,
 	}}
 	switch {
 	case r.Deleted && w.eventHorizon() != stream.NegInfinity:

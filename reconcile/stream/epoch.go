@@ -28,6 +28,8 @@ type BufferRow struct {
 	Position string
 	// AddedEpoch is the epoch that added the row.
 	AddedEpoch int64
+	// Spilled rows need not be in memory: they are found by key and by horizon.
+	Spilled bool
 }
 
 // RetiredRow names a buffer row that a newer revision replaced.
