@@ -45,7 +45,7 @@ func newBenchCommand(a *app) *cobra.Command {
 	flags.IntVar(&c.Rounds, "rounds", 3, "how often the three take turns")
 	flags.IntVar(&c.Rate, "rate", 5000, "events a second while latency is measured")
 	flags.DurationVar(&c.PacedFor, "paced-for", 30*time.Second, "how long latency is measured")
-	flags.DurationVar(&c.MaxDelay, "max-delay", 100*time.Millisecond,
+	flags.DurationVar(&c.MaxDelay, "max-delay", 50*time.Millisecond,
 		"how long an event waits for its epoch while latency is measured")
 	flags.Int64Var(&c.Stored, "stored", 0,
 		"also measure with this many results stored beforehand (0: don't)")

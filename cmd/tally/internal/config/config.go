@@ -204,7 +204,7 @@ func defaults() *Config {
 	return &Config{
 		Schema:  "tally",
 		Rule:    Rule{Provisional: "at-window-close"},
-		Epoch:   Epoch{MaxEvents: 20000, MaxDelay: Duration(100 * time.Millisecond)},
+		Epoch:   Epoch{MaxEvents: 20000, MaxDelay: Duration(50 * time.Millisecond)},
 		Shards:  1,
 		State:   State{CacheRows: 2_000_000},
 		Retain:  Retain{Epochs: 100},

@@ -66,7 +66,7 @@ func TestParseFillsDefaults(t *testing.T) {
 		t.Errorf("database %q", got)
 	}
 	if c.Schema != "tally" || c.Shards != 1 || c.Epoch.MaxEvents != 20000 ||
-		c.Epoch.MaxDelay.Std() != 100*time.Millisecond || c.State.CacheRows != 2_000_000 ||
+		c.Epoch.MaxDelay.Std() != 50*time.Millisecond || c.State.CacheRows != 2_000_000 ||
 		c.Limits.MaxEventBytes != 1<<20 || c.Rule.Provisional != "at-window-close" {
 		t.Errorf("defaults: %+v", c)
 	}
