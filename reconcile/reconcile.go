@@ -63,6 +63,14 @@ type Config struct {
 	OnEpoch func(*stream.Delta)
 }
 
+// timeoutsMax bounds how often in a row statement_timeout may end an epoch: that halves the largest
+// epoch down to one event and leaves a few tries for a lock that is held for long. Before each try
+// it waits timeoutPause longer than before the last.
+const (
+	timeoutsMax  = 25
+	timeoutPause = 50 * time.Millisecond
+)
+
 // leaveTimeout bounds the last word to the store after the run was cancelled.
 const leaveTimeout = 5 * time.Second
 
@@ -70,16 +78,27 @@ const leaveTimeout = 5 * time.Second
 // the end of the sources where UntilEnd says so, or until something cannot heal. Its errors wrap
 // store.ErrFenced, stream.ErrPositionLost or what the store or a source returned.
 func Run(ctx context.Context, cfg Config) error {
-	maxEvents := cfg.MaxEvents
+	maxEvents, timeouts := cfg.MaxEvents, 0
 	for {
 		w := &worker{Config: cfg, maxEvents: maxEvents}
 		err := w.attempt(ctx)
-		if !errors.Is(err, store.ErrTimedOut) || w.maxEvents == 1 {
+		if store.Classify(err) != store.TimedOut {
+			return err
+		}
+		if w.settled {
+			timeouts = 0
+		}
+		if timeouts++; timeouts > timeoutsMax {
 			return err
 		}
 		maxEvents = max(w.maxEvents/2, 1)
-		cfg.Logger.Warn("epoch took longer than statement_timeout, going on with smaller ones",
+		cfg.Logger.Warn("a statement took longer than statement_timeout, going on with smaller epochs",
 			"max_events", maxEvents, "error", err)
+		select {
+		case <-time.After(time.Duration(timeouts) * timeoutPause):
+		case <-ctx.Done():
+			return nil
+		}
 	}
 }
 
@@ -94,6 +113,10 @@ type worker struct {
 	// inFlight is the epoch being committed; its outcome arrives on committed.
 	inFlight  *stream.Delta
 	committed chan error
+	// failed ends the wait for records when a commit has failed; settled is true after the first
+	// that has not.
+	failed  context.CancelFunc
+	settled bool
 }
 
 func (w *worker) attempt(ctx context.Context) (err error) {
@@ -112,7 +135,10 @@ func (w *worker) attempt(ctx context.Context) (err error) {
 	}
 	defer func() { err = errors.Join(err, w.intake.close()) }()
 	w.committed = make(chan error, 1)
-	err = w.epochs(ctx)
+	running, failed := context.WithCancel(ctx)
+	defer failed()
+	w.failed = failed
+	err = w.epochs(running)
 	return errors.Join(err, w.settle())
 }
 
@@ -169,7 +195,8 @@ func (w *worker) spill(ctx context.Context) error {
 	return nil
 }
 
-// epochs runs epoch after epoch. It returns nil when the context ends or the sources do.
+// epochs runs epoch after epoch. It returns nil when the context ends or the sources do; a commit
+// that fails ends the context and leaves its error to settle.
 func (w *worker) epochs(ctx context.Context) error {
 	for {
 		batch, err := w.intake.next(ctx, w.maxEvents, w.state.Behind())
@@ -219,7 +246,10 @@ func (w *worker) epoch(ctx context.Context, batch *stream.Batch) error {
 	commit := context.WithoutCancel(ctx)
 	go func() {
 		err := w.shard.Commit(commit, epoch)
-		if err == nil && w.OnEpoch != nil {
+		switch {
+		case err != nil:
+			w.failed()
+		case w.OnEpoch != nil:
 			w.OnEpoch(delta)
 		}
 		w.committed <- err
@@ -237,6 +267,7 @@ func (w *worker) settle() error {
 	if err := <-w.committed; err != nil {
 		return fmt.Errorf("epoch %d: %w", delta.Epoch, err)
 	}
+	w.settled = true
 	w.state.Committed(delta.Epoch)
 	w.maxEvents = min(w.maxEvents+w.maxEvents/8+1, w.MaxEvents)
 	return nil
