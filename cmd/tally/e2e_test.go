@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,24 +22,54 @@ type project struct {
 // newProject writes the configuration; text says everything but where the database is.
 func newProject(t *testing.T, text string) *project {
 	t.Helper()
-	p := &project{db: testenv.DB(t), dir: t.TempDir()}
+	return newProjectIn(t, testenv.DB(t), text)
+}
+
+func newProjectIn(t *testing.T, db *testenv.Database, text string) *project {
+	t.Helper()
+	p := &project{db: db, dir: t.TempDir()}
 	p.config = filepath.Join(p.dir, "tally.yaml")
+	p.configure(t, text)
+	return p
+}
+
+// configure replaces the configuration.
+func (p *project) configure(t *testing.T, text string) {
+	t.Helper()
 	text = fmt.Sprintf("database: %q\nschema: %s\n%s", p.db.URL, p.db.Schema, text)
 	if err := os.WriteFile(p.config, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return p
 }
 
 // tally runs a command line in this process; any exit code but 0 fails the test.
 func (p *project) tally(t *testing.T, args ...string) string {
 	t.Helper()
-	var stdout, stderr bytes.Buffer
-	args = append([]string{"-c", p.config, "--log-level", "warn"}, args...)
-	if code := execute(t.Context(), args, &stdout, &stderr); code != 0 {
-		t.Fatalf("tally %s: exit %d\n%s", strings.Join(args, " "), code, stderr.String())
+	code, stdout, stderr := p.execute(t, args...)
+	if code != 0 {
+		t.Fatalf("tally %s: exit %d\n%s", strings.Join(args, " "), code, stderr)
 	}
-	return stdout.String()
+	return stdout
+}
+
+// execute runs a command line in this process.
+func (p *project) execute(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	return execute1(t, append([]string{"-c", p.config, "--log-level", "warn"}, args...)...)
+}
+
+// refused runs a command line that must exit with a code and say what is wrong.
+func (p *project) refused(t *testing.T, code int, says []string, args ...string) {
+	t.Helper()
+	got, stdout, stderr := p.execute(t, args...)
+	if got != code {
+		t.Fatalf("tally %s: exit %d, want %d\n%s%s", strings.Join(args, " "), got, code, stdout, stderr)
+	}
+	for _, text := range says {
+		if !strings.Contains(stderr, text) {
+			t.Errorf("tally %s: no %q in\n%s", strings.Join(args, " "), text, stderr)
+		}
+	}
 }
 
 // command gives the command line as a process of its own.
@@ -71,6 +100,15 @@ func (p *project) lines(t *testing.T, sql string, args ...any) []string {
 	}
 	slices.Sort(lines)
 	return lines
+}
+
+// expect compares the rows of a one-column query.
+func (p *project) expect(t *testing.T, what, sql string, want ...string) {
+	t.Helper()
+	slices.Sort(want)
+	if got := p.lines(t, sql); !slices.Equal(got, want) {
+		t.Fatalf("%s: got\n%s\nwant\n%s", what, strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
 }
 
 // append adds text to a file beside the configuration.
