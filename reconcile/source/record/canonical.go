@@ -115,20 +115,28 @@ func (m *Mapper) sortFields(dst []byte, fields []segment) {
 // writeAttributes starts m.out with the canonical object of the members that are attributes.
 func (m *Mapper) writeAttributes() {
 	m.order = m.order[:0]
+	sorted := true
 	for i := range m.members {
-		if !m.members[i].dropped {
-			m.order = append(m.order, i)
+		if m.members[i].dropped {
+			continue
 		}
+		if n := len(m.order); n > 0 {
+			last := m.order[n-1]
+			sorted = sorted && bytes.Compare(m.members[last].name(), m.members[i].name()) < 0
+		}
+		m.order = append(m.order, i)
 	}
-	slices.SortFunc(m.order, func(a, b int) int {
-		return bytes.Compare(m.members[a].name, m.members[b].name)
-	})
+	if !sorted {
+		slices.SortFunc(m.order, func(a, b int) int {
+			return bytes.Compare(m.members[a].name(), m.members[b].name())
+		})
+	}
 	m.out = append(m.out[:0], '{')
 	for n, i := range m.order {
 		if n > 0 {
 			m.out = append(m.out, ',')
 		}
-		m.out = append(appendQuoted(m.out, m.members[i].name), ':')
+		m.out = append(append(m.out, m.members[i].quoted...), ':')
 		m.out = append(m.out, m.members[i].text...)
 	}
 	m.out = append(m.out, '}')

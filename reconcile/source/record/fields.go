@@ -1,6 +1,7 @@
 package record
 
 import (
+	"bytes"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -171,9 +172,7 @@ func (v *value) notFinite() bool {
 	if v.kind != text && v.kind != cell {
 		return false
 	}
-	switch strings.TrimLeft(strings.ToLower(strings.TrimSpace(string(v.text))), "+-") {
-	case "nan", "inf", "infinity":
-		return true
-	}
-	return false
+	s := bytes.TrimLeft(bytes.TrimSpace(v.text), "+-")
+	return bytes.EqualFold(s, []byte("nan")) || bytes.EqualFold(s, []byte("inf")) ||
+		bytes.EqualFold(s, []byte("infinity"))
 }

@@ -18,19 +18,28 @@ func (m *Mapper) JSON(raw []byte) stream.Record {
 	if len(raw) > m.mapping.MaxEventBytes {
 		return m.TooLarge(raw)
 	}
-	reason := textFault(raw)
-	if reason == "" && escapesNul(raw) {
-		reason = stream.NulCharacter
-	}
-	if reason != "" {
-		return stream.Record{Reason: reason, Raw: raw}
-	}
-	if err := m.readObject(raw); err != nil {
-		return stream.Record{Reason: faultOf(raw, err), Raw: raw}
+	if !m.readPlain(raw) {
+		if reason := m.read(raw); reason != "" {
+			return stream.Record{Reason: reason, Raw: raw}
+		}
 	}
 	m.fillSlots()
 	m.writeAttributes()
 	return m.finish(raw)
+}
+
+// read fills members from a record of any form, or says what is wrong with it.
+func (m *Mapper) read(raw []byte) stream.Reason {
+	if reason := textFault(raw); reason != "" {
+		return reason
+	}
+	if escapesNul(raw) {
+		return stream.NulCharacter
+	}
+	if err := m.readObject(raw); err != nil {
+		return faultOf(raw, err)
+	}
+	return ""
 }
 
 // Row reads a database row: column names and the JSON text of each value.
@@ -134,7 +143,11 @@ func (m *Mapper) readField() error {
 	if err != nil {
 		return err
 	}
-	field := member{name: decodeString(quoted)}
+	field := member{quoted: quoted}
+	if bytes.IndexByte(quoted, '\\') >= 0 {
+		field.decoded = decodeString(quoted)
+		field.quoted = appendQuoted(nil, field.decoded)
+	}
 	switch m.decoder.PeekKind() {
 	case '{', '[':
 		start := len(m.arena)
@@ -164,23 +177,31 @@ func (m *Mapper) expectEnd(then error) error {
 
 // fillSlots finds the mapped values and marks the members that are no attributes.
 func (m *Mapper) fillSlots() {
-	clear(m.slots)
 	for i := range m.paths {
 		p := &m.paths[i]
-		if at := m.find(p.text); at >= 0 {
-			m.slots[i] = classify(m.members[at].text)
+		var canonical []byte
+		if at := m.find(p.text, p.lastAt); at >= 0 {
+			canonical = m.members[at].text
 			m.members[at].dropped = p.dropped
+			p.lastAt = at
 		} else if len(p.steps) > 1 {
-			if at := m.find(p.steps[0]); at >= 0 {
-				m.slots[i] = classify(m.walk(m.members[at].text, p.steps[1:]))
+			if at := m.find(p.steps[0], p.lastAt); at >= 0 {
+				canonical = m.walk(m.members[at].text, p.steps[1:])
+				p.lastAt = at
 			}
 		}
+		m.slots[i] = classify(canonical)
 	}
 }
 
-func (m *Mapper) find(name string) int {
+// find gives the index of a top-level field or -1. It looks first where the field was in the last
+// record, since the records of a stream are mostly written alike.
+func (m *Mapper) find(name string, lastAt int) int {
+	if lastAt < len(m.members) && string(m.members[lastAt].name()) == name {
+		return lastAt
+	}
 	for i := range m.members {
-		if string(m.members[i].name) == name {
+		if string(m.members[i].name()) == name {
 			return i
 		}
 	}

@@ -81,13 +81,24 @@ type path struct {
 	steps []string
 	// dropped is true where a top-level field of this name is no attribute.
 	dropped bool
+	// lastAt is which top-level field it was, or began with, in the record before.
+	lastAt int
 }
 
-// member is one top-level field of the record at hand; text is its canonical JSON.
+// member is one top-level field of the record at hand: the canonical JSON of its name and value.
 type member struct {
-	name    []byte
+	quoted []byte
+	// decoded is the name where it needs escapes in JSON, else nil.
+	decoded []byte
 	text    []byte
 	dropped bool
+}
+
+func (f *member) name() []byte {
+	if f.decoded != nil {
+		return f.decoded
+	}
+	return f.quoted[1 : len(f.quoted)-1]
 }
 
 // New compiles a mapping. Errors name the field that is wrong.

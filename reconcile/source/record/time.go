@@ -25,54 +25,86 @@ var (
 	timeMax = stream.MicrosOf(time.Date(10000, 1, 1, 0, 0, 0, 0, time.UTC))
 )
 
-// rfc3339 reads RFC 3339 text with its zone, cut to microseconds toward the past.
+// rfc3339 reads RFC 3339 text with its zone, cut to microseconds toward the past. It is stricter
+// than time.Parse, which forgives hours of one digit, a decimal comma and zones of a day or more.
 func rfc3339(v *value) (stream.Micros, bool) {
-	if v.kind != text && v.kind != cell || !rfc3339Shape(v.text) {
+	s := v.text
+	if v.kind != text && v.kind != cell || len(s) < len("0000-00-00T00:00:00Z") ||
+		s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' {
 		return 0, false
 	}
-	t, err := time.Parse(time.RFC3339, string(v.text))
-	if err != nil {
+	century, years, month, day := twoDigits(s), twoDigits(s[2:]), twoDigits(s[5:]), twoDigits(s[8:])
+	hour, minute, second := twoDigits(s[11:]), twoDigits(s[14:]), twoDigits(s[17:])
+	fraction, zone, ok := fractionMicros(s[19:])
+	ahead, known := zoneMinutes(zone)
+	if min(century, years, hour, minute, second) < 0 ||
+		hour > 23 || minute > 59 || second > 59 || !ok || !known {
 		return 0, false
 	}
-	return inRange(stream.MicrosOf(t))
+	year := century*100 + years
+	if day < 1 || day > monthDays(year, month) {
+		return 0, false
+	}
+	at := time.Date(year, time.Month(month), day, hour, minute-ahead, second, 0, time.UTC)
+	return inRange(stream.Micros(at.Unix()*1_000_000 + fraction))
 }
 
-// rfc3339Shape refuses what time.Parse forgives: hours of one digit, a decimal comma and zones
-// of a day or more.
-func rfc3339Shape(s []byte) bool {
-	const layout = "0000-00-00T00:00:00"
-	if len(s) <= len(layout) || !shaped(s[:len(layout)], layout) {
-		return false
+// fractionMicros reads the digits of a second's fraction, if there is one, and gives what follows
+// them. The seventh digit and later ones are cut off.
+func fractionMicros(s []byte) (micros int64, rest []byte, ok bool) {
+	if s[0] != '.' {
+		return 0, s, true
 	}
-	rest := s[len(layout):]
-	if rest[0] == '.' {
-		digits := 1
-		for digits < len(rest) && isDigit(rest[digits]) {
-			digits++
-		}
-		if digits == 1 {
-			return false
-		}
-		rest = rest[digits:]
+	unit := int64(100_000)
+	for s = s[1:]; len(s) > 0 && isDigit(s[0]); s = s[1:] {
+		micros += int64(s[0]-'0') * unit
+		unit /= 10
+		ok = true
 	}
-	if len(rest) == 1 {
-		return rest[0] == 'Z'
-	}
-	return len(rest) == 6 && (rest[0] == '+' || rest[0] == '-') && shaped(rest[1:], "00:00") &&
-		string(rest[1:3]) <= "23" && string(rest[4:6]) <= "59"
+	return micros, s, ok
 }
 
-// shaped tells whether s has the layout's characters, any digit standing for a 0.
-func shaped(s []byte, layout string) bool {
-	if len(s) != len(layout) {
-		return false
+// zoneMinutes gives how far a zone is ahead of UTC.
+func zoneMinutes(s []byte) (int, bool) {
+	if len(s) == 1 && s[0] == 'Z' {
+		return 0, true
 	}
-	for i, c := range s {
-		if layout[i] == '0' && !isDigit(c) || layout[i] != '0' && c != layout[i] {
-			return false
+	if len(s) != len("+00:00") || s[3] != ':' {
+		return 0, false
+	}
+	hours, minutes := twoDigits(s[1:]), twoDigits(s[4:])
+	ok := min(hours, minutes) >= 0 && hours <= 23 && minutes <= 59
+	switch s[0] {
+	case '+':
+		return hours*60 + minutes, ok
+	case '-':
+		return -hours*60 - minutes, ok
+	}
+	return 0, false
+}
+
+// twoDigits reads the number of two decimal digits, or gives -1.
+func twoDigits(s []byte) int {
+	if !isDigit(s[0]) || !isDigit(s[1]) {
+		return -1
+	}
+	return int(s[0]-'0')*10 + int(s[1]-'0')
+}
+
+// monthDays gives how many days a month has, 0 where there is no such month.
+func monthDays(year, month int) int {
+	switch month {
+	case 1, 3, 5, 7, 8, 10, 12:
+		return 31
+	case 4, 6, 9, 11:
+		return 30
+	case 2:
+		if year%4 == 0 && (year%100 != 0 || year%400 == 0) {
+			return 29
 		}
+		return 28
 	}
-	return true
+	return 0
 }
 
 // unix reads a decimal number of units since the epoch, scale being the decimal places from the
