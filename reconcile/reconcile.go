@@ -41,6 +41,7 @@ type Shard interface {
 		stream.Found, stream.Micros, error)
 	Load(ctx context.Context, watermark stream.Micros) (stream.Found, error)
 	Spill(ctx context.Context, watermark stream.Micros) error
+	ResultIDs(ctx context.Context, yield func(stream.Side, string)) error
 	Encode(d *stream.Delta) *store.Epoch
 	Commit(ctx context.Context, e *store.Epoch) error
 	Leave(ctx context.Context, outcome string) error
@@ -117,6 +118,8 @@ type worker struct {
 	// that has not.
 	failed  context.CancelFunc
 	settled bool
+	// seen gives the ids of the results before this attempt once they have been read.
+	seen chan *join.Seen
 }
 
 func (w *worker) attempt(ctx context.Context) (err error) {
@@ -180,6 +183,32 @@ func (w *worker) restore(ctx context.Context, stored store.State) error {
 	return nil
 }
 
+// learn reads beside the loop which ids have had a result, so that others need not be looked up
+// when they come. It returns what stops it.
+func (w *worker) learn(ctx context.Context, epoch int64) (stop func()) {
+	if epoch == 0 {
+		return func() {}
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	w.seen = make(chan *join.Seen, 1)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		seen := join.NewSeen()
+		if err := w.shard.ResultIDs(ctx, seen.Add); err != nil {
+			if ctx.Err() == nil {
+				w.Logger.Warn("ids of earlier results are not known, each new id is looked up", "error", err)
+			}
+			return
+		}
+		w.seen <- seen
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
+}
+
 // spill lets keys leave memory, now that there are more than it may hold. It can take a while the
 // first time, since every row of the buffer is marked.
 func (w *worker) spill(ctx context.Context) error {
@@ -221,6 +250,11 @@ func (w *worker) epochs(ctx context.Context) error {
 // epoch joins one batch, waits for the epoch before it, and starts its commit. A batch that would
 // change nothing makes no epoch.
 func (w *worker) epoch(ctx context.Context, batch *stream.Batch) error {
+	select {
+	case seen := <-w.seen:
+		w.state.Know(seen)
+	default:
+	}
 	if w.state.MustSpill() {
 		if err := w.spill(ctx); err != nil {
 			return err

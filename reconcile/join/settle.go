@@ -168,7 +168,7 @@ func (s *State) result(o *outcome, id stream.MatchID) stream.Result {
 	if o.status == stream.Matched {
 		r.Verdict, r.Differences = s.cfg.Compare.Compare(o.left.Attributes, o.right.Attributes)
 	}
-	if o.status.Active() && s.results != nil {
+	if o.status.Active() {
 		s.remember(o.pair)
 	}
 	return r
@@ -177,10 +177,10 @@ func (s *State) result(o *outcome, id stream.MatchID) stream.Result {
 // remember notes that these ids have had a result.
 func (s *State) remember(p pair) {
 	if p.left != nil {
-		s.results.add(stream.Left, p.left.ID)
+		s.since.Add(stream.Left, p.left.ID)
 	}
 	if p.right != nil {
-		s.results.add(stream.Right, p.right.ID)
+		s.since.Add(stream.Right, p.right.ID)
 	}
 }
 

@@ -62,7 +62,9 @@ type State struct {
 	spilling bool
 	recent   groupList
 	leaving  []departure
-	results  *filter
+	// before and since hold the ids that had a result when the state began, nil while that is not
+	// known, and those that got one since.
+	before, since *Seen
 	// asked are the ids of the last Needs.
 	asked [2]map[string]struct{}
 
@@ -133,6 +135,7 @@ func New(cfg Config, start Start) *State {
 		groups:   make(map[string]*group),
 		ids:      [2]map[string]*row{{}, {}},
 		buffered: start.Buffered,
+		since:    NewSeen(),
 		spilling: start.Spilled,
 	}
 	for _, p := range start.Progress {
@@ -142,7 +145,7 @@ func New(cfg Config, start Start) *State {
 		s.target = s.lowest(start.Progress)
 	}
 	if start.Epoch == 0 {
-		s.results = newFilter()
+		s.Know(NewSeen())
 	}
 	return s
 }

@@ -3,7 +3,6 @@ package join
 import (
 	"math/rand/v2"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -81,32 +80,5 @@ func TestPoppedTimersHoldNoRow(t *testing.T) {
 		if left.row != nil {
 			t.Errorf("slot %d past the heap's end still holds a row", i)
 		}
-	}
-}
-
-// TestFilterForgetsNothing: an id that was added is always known, on its own side.
-func TestFilterForgetsNothing(t *testing.T) {
-	t.Parallel()
-	const ids = 200_000
-	f := newFilter()
-	for i := range ids {
-		f.add(stream.Side(i%2), "id-"+strconv.Itoa(i))
-	}
-	f.add(stream.Left, "")
-	if !f.mayHold(stream.Left, "") {
-		t.Error("the empty id is forgotten")
-	}
-	wrong := 0
-	for i := range ids {
-		id := "id-" + strconv.Itoa(i)
-		if !f.mayHold(stream.Side(i%2), id) {
-			t.Fatalf("%s is forgotten", id)
-		}
-		if f.mayHold(stream.Side(1-i%2), id) {
-			wrong++
-		}
-	}
-	if wrong > ids/1000 {
-		t.Errorf("%d of %d ids are taken for known on the other side, more than 1 in 1000", wrong, ids)
 	}
 }
