@@ -75,6 +75,12 @@ func FuzzPlain(f *testing.F) {
 			t.Fatalf("%q:\ngot  %q %+v\nwant %q %+v", raw, got.Reason, got.Event, want.Reason, want.Event)
 		}
 		attributes := got.Event.Attributes
+		for _, name := range []string{"id", "k", "t", "x", "", "é"} {
+			m, object := mapper(t, mapping), []byte(attributes)
+			if got.Reason == "" && !bytes.Equal(m.lookUp(object, name), m.decodeField(object, name)) {
+				t.Fatalf("%s in %s: %s", name, object, m.lookUp(object, name))
+			}
+		}
 		if got.Reason != "" || attributes == "{}" || strings.ContainsAny(attributes, `\eE`) ||
 			strings.Count(attributes, ",") >= plainMembersMax {
 			return

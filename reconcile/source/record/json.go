@@ -221,9 +221,17 @@ func (m *Mapper) walk(value []byte, steps []string) []byte {
 	return value
 }
 
-// lookUp gives the value of one field of a canonical object, or nil. The object has been parsed
-// before, so that an error can only mean its end.
+// lookUp gives the value of one field of a canonical object, or nil.
 func (m *Mapper) lookUp(object []byte, name string) []byte {
+	if value, plain := plainField(object, name); plain {
+		return value
+	}
+	return m.decodeField(object, name)
+}
+
+// decodeField is lookUp for objects of any form. The object has been parsed before, so that an
+// error can only mean its end.
+func (m *Mapper) decodeField(object []byte, name string) []byte {
 	m.raw = object
 	m.reset(object)
 	if _, err := m.decoder.ReadToken(); err != nil {

@@ -70,6 +70,27 @@ func (m *Mapper) holds(quoted []byte) bool {
 	return false
 }
 
+// plainField gives the value of one field of a canonical object, or nil. False says only that the
+// object isn't plain.
+func plainField(object []byte, name string) (value []byte, plain bool) {
+	if bytes.IndexByte(object, '\\') >= 0 {
+		return nil, false
+	}
+	at := 0
+	for at == 0 || byteAt(object, at) == ',' {
+		nameEnd := plainString(object, at+1)
+		end := plainValue(object, nameEnd+1, 2)
+		if nameEnd == 0 || end == 0 {
+			return nil, false
+		}
+		if string(object[at+2:nameEnd-1]) == name {
+			value = object[nameEnd+1 : end]
+		}
+		at = end
+	}
+	return value, byteAt(object, at) == '}'
+}
+
 // The functions below give the index past the plain value that begins at at, or 0 where there is
 // none. depth counts as in appendValue.
 

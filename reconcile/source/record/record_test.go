@@ -175,6 +175,19 @@ func TestPathsWalkAndLiteralNamesWin(t *testing.T) {
 		e.Attributes != `{"data":{"k":"a","object":{"id":"i","x":1}},"plain":"p"}` {
 		t.Errorf("walked: %q %+v", walked.Reason, e)
 	}
+	// Escapes, exponents and empty objects on the way are for the decoder.
+	for data, want := range map[string]string{
+		`{"k":"a","object":{"a":"\"","b":1e5,"c":{},"id":"i","z":{"id":"no"}}}`: "i",
+		`{"b":1e5,"k":"a","object":{"id":7}}`:                                   "7",
+		`{"a":{},"k":"a","object":{"id":"\\\""}}`:                               `\"`,
+		`{"k":"a","object":{"a":{"id":"no"},"id":"i"},"z":1}`:                   "i",
+		`{"k":"a","object":{}}`:                                                 "",
+		`{"k":"a","object":{"id2":1,"i":2}}`:                                    "",
+	} {
+		if r := read(`"data":` + data); r.Event.ID != want {
+			t.Errorf("%s: got %q %q, want %q", data, r.Reason, r.Event.ID, want)
+		}
+	}
 	literal := read(`"data.object.id":"lit","data":{"k":"a","object":7}`)
 	if e := literal.Event; e.ID != "lit" ||
 		e.Attributes != `{"data":{"k":"a","object":7},"plain":"p"}` {
