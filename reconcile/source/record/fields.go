@@ -9,6 +9,10 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
+// idBytesMax bounds an id. It stands in primary keys, and an entry of a B-tree holds no more than
+// 2,704 bytes of which other columns need a few.
+const idBytesMax = 2048
+
 // kind is what a field's value is, as far as the mapping cares.
 type kind uint8
 
@@ -64,6 +68,8 @@ func (m *Mapper) identify(event *stream.Event) stream.Reason {
 		return stream.MissingID
 	case !id.scalar():
 		return stream.BadType
+	case len(id.text) > idBytesMax:
+		return stream.TooLarge
 	}
 	m.out = append(m.out, id.text...)
 	event.Revision = 1

@@ -354,3 +354,18 @@ func TestMappingFaultsNameTheField(t *testing.T) {
 		}
 	}
 }
+
+// TestIDsFitIntoAnIndex has the longest id that is taken, and one byte more.
+func TestIDsFitIntoAnIndex(t *testing.T) {
+	t.Parallel()
+	m, err := New(Mapping{ID: "id", Key: []string{"k"}, Time: "at"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for length, want := range map[int]stream.Reason{2048: "", 2049: stream.TooLarge} {
+		line := `{"id":"` + strings.Repeat("x", length) + `","k":"1","at":"2026-01-10T12:00:00Z"}`
+		if got := m.JSON([]byte(line)).Reason; got != want {
+			t.Errorf("an id of %d bytes: %q, want %q", length, got, want)
+		}
+	}
+}
