@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -122,8 +123,7 @@ func (s *Source) sound() bool { return s.config.Transaction != "" }
 // presentEnd gives what Bound fixes: the oldest transaction still running, or the last row.
 func (s *Source) presentEnd(ctx context.Context) (position, error) {
 	if s.sound() {
-		running, _, err := s.snapshot(ctx)
-		return position{running}, err
+		return s.soundEnd(ctx)
 	}
 	sql := fmt.Sprintf("select %s from %s as t order by %s limit 1",
 		strings.Join(s.expressions("::text"), ", "), s.quoted,
@@ -135,6 +135,44 @@ func (s *Source) presentEnd(ctx context.Context) (position, error) {
 		}
 	})
 	return end, err
+}
+
+// soundEnd waits until every row committed by now can be read: one behind a transaction that still
+// runs, in whatever database of the server, would otherwise be left out of a bounded run.
+func (s *Source) soundEnd(ctx context.Context) (position, error) {
+	waited, cancel := context.WithTimeout(ctx, s.config.BoundWait)
+	defer cancel()
+	running, _, err := s.snapshot(ctx)
+	if err != nil {
+		return nil, err
+	}
+	last, err := s.lastCommitted(ctx)
+	for err == nil && last != "" && !less(last, running) {
+		select {
+		case <-waited.Done():
+			if ctx.Err() != nil {
+				return nil, ctx.Err()
+			}
+			return nil, fmt.Errorf("read %s to its present end: rows up to transaction %s are behind "+
+				"transaction %s, which has been open for over %s; end it (pg_stat_activity shows it "+
+				"as backend_xid) or wait for it, then run again",
+				s.config.Table, last, running, s.config.BoundWait)
+		case <-time.After(s.config.Poll):
+		}
+		running, _, err = s.snapshot(ctx)
+	}
+	return position{running}, err
+}
+
+// lastCommitted gives the transaction of the last row that is there but can't be read yet; empty
+// when there is none.
+func (s *Source) lastCommitted(ctx context.Context) (transaction string, err error) {
+	written := s.table.order[0].expression
+	sql := fmt.Sprintf("select %s::text from %s as t where %s >= "+
+		"pg_snapshot_xmin(pg_current_snapshot()) order by %s desc limit 1",
+		written, s.quoted, written, written)
+	err = s.query(ctx, sql, nil, func(values [][]byte) { transaction = string(values[0]) })
+	return transaction, err
 }
 
 func (s *Source) snapshot(ctx context.Context) (running, next string, err error) {

@@ -31,6 +31,8 @@ import (
 const (
 	PageDefault = 5000
 	PollDefault = 50 * time.Millisecond
+	// BoundWaitDefault is for BoundWait.
+	BoundWaitDefault = time.Minute
 )
 
 // Weak is the consistency that must be asked for by name where there is no transaction column.
@@ -59,6 +61,9 @@ type Config struct {
 	Page int
 	// Poll is what PollInterval gives; 0 means PollDefault.
 	Poll time.Duration
+	// BoundWait is how long Bound waits for transactions that hold back rows already committed; 0
+	// means BoundWaitDefault.
+	BoundWait time.Duration
 }
 
 // Source reads one table. It serves one goroutine at a time. After an error from Read it must be
@@ -92,6 +97,9 @@ func New(config Config) (*Source, error) {
 	}
 	if config.Poll == 0 {
 		config.Poll = PollDefault
+	}
+	if config.BoundWait == 0 {
+		config.BoundWait = BoundWaitDefault
 	}
 	if err := config.validate(); err != nil {
 		return nil, fmt.Errorf("postgres source %s: %w", config.Name, err)
@@ -171,8 +179,9 @@ func (s *Source) Read(
 	return records, false, nil
 }
 
-// Bound fixes the end at what is there now. With a transaction column that excludes the rows of
-// transactions that are still open, and those of all younger ones. The source must be open.
+// Bound fixes the end at what is there now. With a transaction column it first waits, for no longer
+// than BoundWait, until every row committed by now can be read; the rows of transactions that are
+// still open then, and those of all younger ones, are excluded. The source must be open.
 func (s *Source) Bound(ctx context.Context) error {
 	if s.table == nil {
 		return fmt.Errorf("find the end of %s: the source isn't open", s.config.Table)
@@ -229,6 +238,8 @@ func (c *Config) validate() error {
 		return fmt.Errorf("page %d: want a positive number", c.Page)
 	case c.Poll < 0:
 		return fmt.Errorf("poll %s: want a positive duration", c.Poll)
+	case c.BoundWait < 0:
+		return fmt.Errorf("bound wait %s: want a positive duration", c.BoundWait)
 	}
 	return nil
 }

@@ -230,6 +230,29 @@ func TestBoundFixesThePresentEnd(t *testing.T) {
 	check(t, empty)
 }
 
+// TestBoundWaitsForRowsThatAreHeldBack has a row committed behind a transaction that is still open.
+func TestBoundWaitsForRowsThatAreHeldBack(t *testing.T) {
+	t.Parallel()
+	db := database(t, soundTable, insert("a"))
+	older := begin(t, db, insert("older"))
+	exec(t, db, insert("b"))
+	config := sound(db)
+	config.BoundWait = 20 * time.Millisecond
+	err := open(t, config, "", "").Bound(t.Context())
+	if err == nil || !strings.Contains(err.Error(), "backend_xid") {
+		t.Errorf("Bound doesn't wait for the row: %v", err)
+	}
+	s := open(t, sound(db), "", "")
+	bounded := make(chan error, 1)
+	go func() { bounded <- s.Bound(t.Context()) }()
+	time.Sleep(20 * time.Millisecond)
+	commit(t, older)
+	if err := <-bounded; err != nil {
+		t.Fatal(err)
+	}
+	check(t, s, "a", "older", "b")
+}
+
 // TestCursorTypes pages through equal cursor values, microseconds included, and resumes after
 // every single row.
 func TestCursorTypes(t *testing.T) {
