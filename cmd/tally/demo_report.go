@@ -43,18 +43,20 @@ func (d *demo) report(ctx context.Context, conn *pgx.Conn, s *store.Store) error
 
 // further says what to try next.
 func (d *demo) further(example string) {
-	if !d.keep {
+	switch {
+	case !d.keep:
 		d.sayf("to look further, run it again with --keep: the database then stays until interrupted")
-		return
-	}
-	if d.given {
+	case d.given:
 		d.sayf("to look further (with DATABASE_URL set to the same database):")
-	} else {
+	default:
 		d.sayf("to look further:")
 		d.sayf("  psql '%s'", d.url)
 	}
 	for _, sql := range strings.Split(demoLook(example), "\n") {
 		d.sayf("  %s", sql)
+	}
+	if !d.keep {
+		return
 	}
 	path := d.config.File()
 	d.sayf("  tally explain %s -c %s", example, path)

@@ -99,6 +99,14 @@ func (m *memStore) restart(cfg join.Config, load bool) *join.State {
 	}
 	m.collect(ids, found)
 	state.Load(found)
+	seen := join.NewSeen()
+	for _, r := range m.results {
+		if r.Status.Active() {
+			seen.Add(stream.Left, r.Left.ID)
+			seen.Add(stream.Right, r.Right.ID)
+		}
+	}
+	state.Know(seen)
 	return state
 }
 
