@@ -102,7 +102,8 @@ func TestGenerateWritesWhatItsConfigurationReads(t *testing.T) {
 	t.Parallel()
 	for _, format := range []string{"ndjson", "csv"} {
 		dir := t.TempDir()
-		code, _, stderr := execute1(t, "generate", "--dir", dir, "--events", "500", "--format", format)
+		code, _, stderr := execute1(t, "generate", "--dir", dir, "--events", "500", "--malformed", "0",
+			"--format", format)
 		if code != exitDone {
 			t.Fatal(stderr)
 		}
