@@ -293,6 +293,73 @@ comment on view :"schema".lag is 'Per source partition: how far it was read and 
 comment on column :"schema".lag.holds is 'True for the partitions whose watermark is the lowest: they hold everything else back.';
 comment on column :"schema".lag.behind is 'Event time between this partition and the furthest one.';
 comment on column :"schema".lag.idle_since is 'When it last gave a record, if idle_after lets it stop holding the watermark.';
+
+-- The other columns say what the column of the same name says in the table that the view shows.
+do $comments$
+declare
+    here oid := (select typnamespace from pg_type
+        where oid = pg_typeof(null:::"schema".serving)::oid);
+    own jsonb := '{
+        "match_id": "Identity, in hex.",
+        "shard": "The shard that owns the row.",
+        "reconciliation": "Name of the reconciliation.",
+        "partners": "How many partners the busier member of a pair has; over 1 is ambiguous. 0 on unmatched rows.",
+        "is_final": "True when live work can no longer change the row.",
+        "changed_at": "When the epoch of its newest transition was written; null once that manifest is purged.",
+        "deadline": "The row can no longer change once the low watermark has passed this.",
+        "remaining": "Event time left until the deadline.",
+        "held_by": "Partitions that hold the low watermark back.",
+        "waits_for": "What could still change the row.",
+        "watermark": "Low watermark.",
+        "low_watermark": "Low watermark of the shard.",
+        "at": "When the manifest of the epoch was written; null once it is purged.",
+        "recorded_at": "When the manifest of the epoch was written; null once it is purged.",
+        "correction_id": "Name of the correction: shard-epoch-ordinal.",
+        "quarantine_id": "Name for tally quarantine release: shard-epoch-ordinal.",
+        "raw_text": "The record with what is not printable escaped.",
+        "age_bucket": "under 1 d, 1-7 d, 8-30 d or over 30 d, by age.",
+        "field": "The compared field, by its path on the left side.",
+        "left": "Value on the left side, by its exact text.",
+        "right": "Value on the right side, by its exact text.",
+        "difference": "Right minus left, exact; null unless both are numbers.",
+        "tolerance": "The tolerance of the field, null when it must be equal.",
+        "join_kind": "inner, left, right or full.",
+        "before": "A left event at t matches right events from t - before.",
+        "after": "A left event at t matches right events up to t + after.",
+        "lateness": "How far behind the low watermark an event is still taken.",
+        "provisional": "When an unmatched event is shown: eager, at-window-close or never.",
+        "id": "Event id.",
+        "revision": "Event revision.",
+        "event_time": "Event time."
+    }';
+    c record;
+begin
+    -- Views on views take theirs in a later round.
+    for round in 1 .. 3 loop
+        for c in
+            select v.relname, a.attname, coalesce(t.comment, own ->> a.attname) as comment
+            from pg_class v
+            join pg_attribute a on a.attrelid = v.oid and a.attnum > 0 and not a.attisdropped
+            left join lateral (
+                select d.description as comment
+                from pg_depend n
+                join pg_rewrite r on r.oid = n.objid and r.ev_class = v.oid
+                join pg_attribute b on b.attrelid = n.refobjid and b.attname = a.attname
+                join pg_description d on d.objoid = b.attrelid and d.objsubid = b.attnum
+                    and d.classoid = 'pg_class'::regclass
+                where n.refclassid = 'pg_class'::regclass and n.refobjid <> v.oid
+                order by n.refobjid desc limit 1) t on true
+            where v.relnamespace = here and v.relkind = 'v'
+                and coalesce(t.comment, own ->> a.attname) is not null
+                and col_description(v.oid, a.attnum) is null
+            order by v.oid, a.attnum
+        loop
+            execute format('comment on column %s.%I.%I is %L',
+                here::regnamespace, c.relname, c.attname, c.comment);
+        end loop;
+    end loop;
+end
+$comments$;
 -- +goose StatementEnd
 
 -- +goose Down
