@@ -19,7 +19,8 @@ var (
 	// ErrNoShard reports a shard that was never registered.
 	ErrNoShard = errors.New("no such shard")
 	// ErrFenced reports that another worker has taken the shard. Nothing was written.
-	ErrFenced = errors.New("the shard was taken by another worker")
+	ErrFenced = errors.New(
+		"the shard was taken by another worker; only one may run it, stop the one you don't want")
 	// ErrTimedOut reports a transaction ended by statement_timeout. Nothing was written; a smaller
 	// epoch may fit.
 	ErrTimedOut = errors.New("the epoch took longer than statement_timeout")

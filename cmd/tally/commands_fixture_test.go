@@ -107,7 +107,7 @@ func TestStatusForPeople(t *testing.T) {
 	t.Parallel()
 	found := tally(t, fixture(t, "pay"), "status")
 	for _, want := range []string{
-		"pay: generation 2, rule v2 (full join, window -1m to +10m, lateness 5m, unmatched rows " +
+		"pay: generation 2, rule v2 (full join, window 1m before to 10m after, lateness 5m, unmatched rows " +
 			"at-window-close)",
 		"held_by", "right/bank/0 ", "host-a:4711", "00000000-0000-0000-0000-0000000000a7",
 		"holds the watermark", "idle, does not hold it",

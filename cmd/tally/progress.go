@@ -70,6 +70,9 @@ func (p *progress) line() string {
 func (p *progress) summary() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.epochs == 0 {
+		return "nothing new was read: no epoch"
+	}
 	t := &p.total
 	return fmt.Sprintf("read %d records in %d epochs (%.0f/s): %d paired, %d unmatched for good, "+
 		"%d duplicate, %d stale, %d late, %d quarantined; %d still buffered, watermark %s",

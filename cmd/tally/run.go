@@ -77,7 +77,9 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	stop := p.show(ctx)
 	err = reconcileWith(ctx, a, c, s, f, p.add)
 	stop()
-	a.printf("%s\n", p.summary())
+	if err == nil || p.epochs > 0 {
+		a.printf("%s\n", p.summary())
+	}
 	return err
 }
 

@@ -38,7 +38,7 @@ func (a *app) status(ctx context.Context, r *reading) error {
 	if err != nil {
 		return err
 	}
-	a.printf("%s: generation %d, rule %s (%s join, window -%s to +%s, lateness %s, unmatched "+
+	a.printf("%s: generation %d, rule %s (%s join, window %s before to %s after, lateness %s, unmatched "+
 		"rows %s)\n\n", r.config.Name, s.Generation, s.RuleVersion, s.JoinKind,
 		micros(s.BeforeUS), micros(s.AfterUS), micros(s.LatenessUS), s.Provisional)
 	if err := a.show(pick(shards, "shard", "epoch", "watermark", "age", "held_by", "held_since",

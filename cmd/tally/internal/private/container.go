@@ -10,13 +10,23 @@ import (
 	"strings"
 )
 
-// image is what runs where the machine has no Postgres of its own.
-const image = "postgres:17-alpine"
+// imagePulled is what runs where the machine has no Postgres of its own, unless one of imagesLocal
+// is there already: the image that the tests use is made without a registry.
+const imagePulled = "postgres:17-alpine"
+
+var imagesLocal = []string{"tallystick/postgres:15", "postgres:15-alpine"}
 
 // startContainer runs the image with a port on 127.0.0.1 only.
 func startContainer(ctx context.Context, password string) (*Server, error) {
 	if _, err := docker(ctx, "", "version", "--format", "{{.Server.Version}}"); err != nil {
 		return nil, fmt.Errorf("a Docker engine: %w", errAbsent)
+	}
+	image := imagePulled
+	for _, local := range imagesLocal {
+		if _, err := docker(ctx, "", "image", "inspect", "--format", "{{.Id}}", local); err == nil {
+			image = local
+			break
+		}
 	}
 	// The password goes by the environment: arguments are seen by every user of the machine.
 	id, err := docker(ctx, password, "run", "--detach", "--rm", "--publish", "127.0.0.1::5432",
