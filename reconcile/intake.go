@@ -203,15 +203,15 @@ func (in *intake) quiet(now bool) <-chan time.Time {
 // fill takes what was read ahead and tells whether a record can be chosen: every feed must have
 // one, or have none for now.
 func (in *intake) fill() (bool, error) {
-	ready, any := true, false
+	ready, some := true, false
 	for _, f := range in.feeds {
 		if err := f.fill(); err != nil {
 			return false, fmt.Errorf("read source %s: %w", f.source.Partition(), err)
 		}
-		any = any || len(f.records) > 0
+		some = some || len(f.records) > 0
 		ready = ready && (len(f.records) > 0 || f.ended || (f.caughtUp && !in.untilEnd))
 	}
-	return ready && any, nil
+	return ready && some, nil
 }
 
 func (f *feed) fill() error {

@@ -21,9 +21,9 @@ type Source interface {
 	// it is. identity is what it said when it stood there, empty where that is not known. A source
 	// that cannot give what follows returns an error wrapping stream.ErrPositionLost.
 	Open(ctx context.Context, position, identity string) (string, error)
-	// Read gives up to max records without waiting for new ones. atEnd tells that there are no
+	// Read gives up to limit records without waiting for new ones. atEnd tells that there are no
 	// more for now, and for ever in a bounded source.
-	Read(ctx context.Context, max int) (records []stream.Record, atEnd bool, err error)
+	Read(ctx context.Context, limit int) (records []stream.Record, atEnd bool, err error)
 	// Identity is what the source says it is at the last record read.
 	Identity() string
 	// PollInterval is how long to wait after the end before reading again.
@@ -141,6 +141,7 @@ func (w *worker) attempt(ctx context.Context) (err error) {
 	running, failed := context.WithCancel(ctx)
 	defer failed()
 	w.failed = failed
+	defer w.learn(running, state.Epoch)()
 	err = w.epochs(running)
 	return errors.Join(err, w.settle())
 }
@@ -229,16 +230,13 @@ func (w *worker) spill(ctx context.Context) error {
 func (w *worker) epochs(ctx context.Context) error {
 	for {
 		batch, err := w.intake.next(ctx, w.maxEvents, w.state.Behind())
-		if ctx.Err() != nil {
+		if err == nil {
+			err = w.epoch(ctx, batch)
+		}
+		switch {
+		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if err := w.epoch(ctx, batch); err != nil {
-			if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
-				return nil
-			}
+		case err != nil:
 			return err
 		}
 		if w.intake.finished() && !w.state.Behind() {

@@ -57,10 +57,18 @@ func TestFetch(t *testing.T) {
 		dueTo   []stream.Micros
 	}{
 		{name: "nothing"},
-		{"a key with ghosts", stream.Needs{Keys: []string{"k1"}},
-			[]stream.BufferRow{r1}, ghosts, nil},
-		{"an id brings its key", ids([]string{"l2"}, nil),
-			[]stream.BufferRow{l2, l3}, []stream.Result{lone}, nil},
+		{
+			"a key with ghosts",
+			stream.Needs{Keys: []string{"k1"}},
+			[]stream.BufferRow{r1},
+			ghosts, nil,
+		},
+		{
+			"an id brings its key", ids([]string{"l2"}, nil),
+			[]stream.BufferRow{l2, l3},
+			[]stream.Result{lone},
+			nil,
+		},
 		{"a sealed id has results only", ids([]string{"l1"}, nil), nil, ghosts, nil},
 		{"the partner's other partner", ids(nil, []string{"r0"}), nil, ghosts, nil},
 		{"sides are apart", ids(nil, []string{"l2", "x1"}), []stream.BufferRow{x2}, nil, nil},
@@ -68,14 +76,25 @@ func TestFetch(t *testing.T) {
 			IDs: [2][]string{{"l2", "l3", "x1"}, {"r1"}}, Keys: []string{"k1", "k2"},
 			Due: []stream.Range{{From: 0, To: 30 * second}}, DueMax: 10,
 		}, []stream.BufferRow{r1, l2, l3, x1}, append(ghosts, lone), []stream.Micros{30 * second}},
-		{"due is half open", due(10, stream.Range{From: 20 * second, To: 21 * second}),
-			[]stream.BufferRow{l2, l3}, []stream.Result{lone}, []stream.Micros{21 * second}},
-		{"due is cut", due(1, stream.Range{From: stream.NegInfinity, To: stream.Infinity},
-			stream.Range{From: 22 * second, To: 23 * second}, stream.Range{From: 0, To: 1}),
-			[]stream.BufferRow{l2, l3, x1}, []stream.Result{lone},
-			[]stream.Micros{20*second + 1, 22*second + 1, 1}},
-		{"due to infinity", due(10, stream.Range{From: 22*second + 1, To: stream.Infinity}),
-			[]stream.BufferRow{r1}, ghosts, []stream.Micros{stream.Infinity}},
+		{
+			"due is half open", due(10, stream.Range{From: 20 * second, To: 21 * second}),
+			[]stream.BufferRow{l2, l3},
+			[]stream.Result{lone},
+			[]stream.Micros{21 * second},
+		},
+		{
+			"due is cut", due(1, stream.Range{From: stream.NegInfinity, To: stream.Infinity},
+				stream.Range{From: 22 * second, To: 23 * second}, stream.Range{From: 0, To: 1}),
+			[]stream.BufferRow{l2, l3, x1},
+			[]stream.Result{lone},
+			[]stream.Micros{20*second + 1, 22*second + 1, 1},
+		},
+		{
+			"due to infinity", due(10, stream.Range{From: 22*second + 1, To: stream.Infinity}),
+			[]stream.BufferRow{r1},
+			ghosts,
+			[]stream.Micros{stream.Infinity},
+		},
 	} {
 		found, clock, err := b.shard.Fetch(t.Context(), c.needs, 10*second)
 		if err != nil {

@@ -25,16 +25,16 @@ type ReleasedRow struct {
 	Ordinal int32
 }
 
-// Released gives up to max records of a side released after the number afterSeq, in the order of
+// Released gives up to limit records of a side released after the number afterSeq, in the order of
 // their release. Those that were read again already are among them, so that a position can be read
 // twice.
 func (s *Store) Released(
-	ctx context.Context, generation, shard int32, side stream.Side, afterSeq int64, max int,
+	ctx context.Context, generation, shard int32, side stream.Side, afterSeq int64, limit int,
 ) ([]ReleasedRow, error) {
 	var list []ReleasedRow
 	err := s.retry(ctx, func() error {
 		rows, err := s.pool.Query(ctx, s.sql("released"),
-			generation, shard, side.String(), afterSeq, max)
+			generation, shard, side.String(), afterSeq, limit)
 		if err != nil {
 			return err
 		}

@@ -23,15 +23,26 @@ func TestRegister(t *testing.T) {
 		want error
 		says string
 	}{
-		{"the same", store.Registration{RuleVersion: "v1", Rule: []byte(`{"join" : "full"}`),
-			Shards: 2}, nil, ""},
-		{"another rule", store.Registration{RuleVersion: "v1",
-			Rule: []byte(`{"join": "left", "lateness_us": 5}`), Shards: 2},
-			store.ErrRuleChanged, "join, lateness_us"},
-		{"another version", store.Registration{RuleVersion: "v2",
-			Rule: []byte(`{"join": "left"}`), Shards: 2}, store.ErrOtherRule, "v2"},
-		{"other shards", store.Registration{RuleVersion: "v1",
-			Rule: []byte(`{"join": "full"}`), Shards: 3}, store.ErrOtherRule, "3"},
+		{"the same", store.Registration{
+			RuleVersion: "v1", Rule: []byte(`{"join" : "full"}`),
+			Shards: 2,
+		}, nil, ""},
+		{
+			"another rule",
+			store.Registration{
+				RuleVersion: "v1",
+				Rule:        []byte(`{"join": "left", "lateness_us": 5}`), Shards: 2,
+			},
+			store.ErrRuleChanged, "join, lateness_us",
+		},
+		{"another version", store.Registration{
+			RuleVersion: "v2",
+			Rule:        []byte(`{"join": "left"}`), Shards: 2,
+		}, store.ErrOtherRule, "v2"},
+		{"other shards", store.Registration{
+			RuleVersion: "v1",
+			Rule:        []byte(`{"join": "full"}`), Shards: 3,
+		}, store.ErrOtherRule, "3"},
 	} {
 		c.r.Name = "payments"
 		generation, err := b.Register(t.Context(), c.r)
@@ -99,8 +110,10 @@ func TestHostileSchemaName(t *testing.T) {
 	if err := h.Spill(t.Context(), 0); err != nil {
 		t.Fatal(err)
 	}
-	needs := stream.Needs{Keys: []string{"k1"}, Due: []stream.Range{{From: 0, To: stream.Infinity}},
-		DueMax: 9}
+	needs := stream.Needs{
+		Keys: []string{"k1"}, Due: []stream.Range{{From: 0, To: stream.Infinity}},
+		DueMax: 9,
+	}
 	found, _, err := h.Fetch(t.Context(), needs, 0)
 	if err != nil || len(found.Rows) != 5 || len(found.Results) != 3 {
 		t.Errorf("found %d rows, %d results, %v", len(found.Rows), len(found.Results), err)

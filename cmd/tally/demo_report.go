@@ -52,7 +52,7 @@ func (d *demo) further(example string) {
 		d.sayf("to look further:")
 		d.sayf("  psql '%s'", d.url)
 	}
-	for _, sql := range strings.Split(demoLook(example), "\n") {
+	for sql := range strings.SplitSeq(demoLook(example), "\n") {
 		d.sayf("  %s", sql)
 	}
 	if !d.keep {

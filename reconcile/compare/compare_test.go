@@ -21,36 +21,56 @@ func TestCompare(t *testing.T) {
 	}{
 		{"equal", amount, `{"amount":"1.50"}`, `{"paid":{"amount":"1.50"}}`, "agree", ""},
 		{"equal by value", amount, `{"amount":"1.5"}`, `{"paid":{"amount":1.50}}`, "agree", ""},
-		{"codes are text", amount, `{"amount":"007"}`, `{"paid":{"amount":"7"}}`, "differ",
-			`[{"field":"amount","left":"007","right":"7","difference":null,"tolerance":null,"within":false}]`},
-		{"exact beyond floats", amount, `{"amount":9007199254740993}`,
+		{
+			"codes are text", amount, `{"amount":"007"}`, `{"paid":{"amount":"7"}}`, "differ",
+			`[{"field":"amount","left":"007","right":"7","difference":null,"tolerance":null,"within":false}]`,
+		},
+		{
+			"exact beyond floats", amount, `{"amount":9007199254740993}`,
 			`{"paid":{"amount":9007199254740992}}`, "differ",
 			`[{"field":"amount","left":"9007199254740993","right":"9007199254740992",` +
-				`"difference":"-1","tolerance":null,"within":false}]`},
-		{"on the tolerance", cent, `{"amount":"324.71"}`, `{"paid":{"amount":"324.72"}}`, "agree",
+				`"difference":"-1","tolerance":null,"within":false}]`,
+		},
+		{
+			"on the tolerance", cent, `{"amount":"324.71"}`, `{"paid":{"amount":"324.72"}}`, "agree",
 			`[{"field":"amount","left":"324.71","right":"324.72","difference":"0.01",` +
-				`"tolerance":"0.01","within":true}]`},
-		{"just past it", cent, `{"amount":"324.71"}`, `{"paid":{"amount":"324.7201"}}`, "differ",
+				`"tolerance":"0.01","within":true}]`,
+		},
+		{
+			"just past it", cent, `{"amount":"324.71"}`, `{"paid":{"amount":"324.7201"}}`, "differ",
 			`[{"field":"amount","left":"324.71","right":"324.7201","difference":"0.0101",` +
-				`"tolerance":"0.01","within":false}]`},
-		{"share of a negative", share, `{"amount":-100}`, `{"paid":{"amount":-105}}`, "agree",
+				`"tolerance":"0.01","within":false}]`,
+		},
+		{
+			"share of a negative", share, `{"amount":-100}`, `{"paid":{"amount":-105}}`, "agree",
 			`[{"field":"amount","left":"-100","right":"-105","difference":"-5",` +
-				`"tolerance":"5%","within":true}]`},
-		{"share past it", share, `{"amount":100}`, `{"paid":{"amount":105.01}}`, "differ",
+				`"tolerance":"5%","within":true}]`,
+		},
+		{
+			"share past it", share, `{"amount":100}`, `{"paid":{"amount":105.01}}`, "differ",
 			`[{"field":"amount","left":"100","right":"105.01","difference":"5.01",` +
-				`"tolerance":"5%","within":false}]`},
-		{"absent on one side", cent, `{"amount":1}`, `{"paid":{}}`, "differ",
+				`"tolerance":"5%","within":false}]`,
+		},
+		{
+			"absent on one side", cent, `{"amount":1}`, `{"paid":{}}`, "differ",
 			`[{"field":"amount","left":"1","right":null,"difference":null,` +
-				`"tolerance":"0.01","within":false}]`},
+				`"tolerance":"0.01","within":false}]`,
+		},
 		{"absent on both", cent, `{}`, `{"paid":{"amount":null}}`, "agree", ""},
-		{"not a number", cent, `{"amount":"n/a"}`, `{"paid":{"amount":1}}`, "differ",
+		{
+			"not a number", cent, `{"amount":"n/a"}`, `{"paid":{"amount":1}}`, "differ",
 			`[{"field":"amount","left":"n/a","right":"1","difference":null,` +
-				`"tolerance":"0.01","within":false}]`},
-		{"a name with a dot", amount, `{"amount":1}`, `{"paid":{"amount":2},"paid.amount":1}`,
-			"agree", ""},
-		{"hostile exponent", cent, `{"amount":1e999999999}`, `{"paid":{"amount":1}}`, "differ",
+				`"tolerance":"0.01","within":false}]`,
+		},
+		{
+			"a name with a dot", amount, `{"amount":1}`, `{"paid":{"amount":2},"paid.amount":1}`,
+			"agree", "",
+		},
+		{
+			"hostile exponent", cent, `{"amount":1e999999999}`, `{"paid":{"amount":1}}`, "differ",
 			`[{"field":"amount","left":"1e999999999","right":"1","difference":null,` +
-				`"tolerance":"0.01","within":false}]`},
+				`"tolerance":"0.01","within":false}]`,
+		},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -70,7 +90,7 @@ func TestCompare(t *testing.T) {
 func TestCompareManyFields(t *testing.T) {
 	t.Parallel()
 	var fields []compare.Field
-	for _, name := range strings.Split("a b c d e f g h i", " ") {
+	for name := range strings.SplitSeq("a b c d e f g h i", " ") {
 		fields = append(fields, compare.Field{Left: name, Right: name})
 	}
 	comparer, err := compare.New(fields)

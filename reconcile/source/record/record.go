@@ -17,6 +17,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
+
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
