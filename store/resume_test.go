@@ -33,9 +33,9 @@ func TestTheNextAttemptGoesOnFromTheCommit(t *testing.T) {
 		t.Errorf("it reads on from %+v, want %+v", state.Progress, want)
 	}
 	var history string
-	err := b.db.Pool.QueryRow(t.Context(), `select string_agg(concat_ws(' ', epoch, ordinal, status,
-		reason), ', ' order by epoch, ordinal) from tally.match_transition`).Scan(&history)
-	wantHistory := "1 0 provisional unmatched, 2 0 retracted partner_arrived, 2 1 matched joined"
+	err := b.db.Pool.QueryRow(t.Context(), `select string_agg(concat_ws(' ', epoch, ordinal,
+		from_status, to_status, reason), ', ' order by epoch, ordinal) from tally.match_transition`).Scan(&history)
+	wantHistory := "1 0 provisional unmatched, 2 0 provisional retracted partner_arrived, 2 1 matched joined"
 	if err != nil || history != wantHistory {
 		t.Errorf("transitions are %q (%v), want %q", history, err, wantHistory)
 	}
