@@ -34,8 +34,10 @@ func TestTheNextAttemptGoesOnFromTheCommit(t *testing.T) {
 	}
 	var history string
 	err := b.db.Pool.QueryRow(t.Context(), `select string_agg(concat_ws(' ', epoch, ordinal,
-		from_status, to_status, reason), ', ' order by epoch, ordinal) from tally.match_transition`).Scan(&history)
-	wantHistory := "1 0 provisional unmatched, 2 0 provisional retracted partner_arrived, 2 1 matched joined"
+		from_status, to_status, reason), ', ' order by epoch, ordinal)
+		from tally.match_transition`).Scan(&history)
+	wantHistory := "1 0 provisional unmatched, 2 0 provisional retracted partner_arrived, " +
+		"2 1 matched joined"
 	if err != nil || history != wantHistory {
 		t.Errorf("transitions are %q (%v), want %q", history, err, wantHistory)
 	}
