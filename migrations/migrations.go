@@ -24,6 +24,9 @@ import (
 //go:embed *.sql
 var files embed.FS
 
+//go:embed roles/roles.sql
+var roles string
+
 // ErrBehind reports a schema older than the program needs.
 var ErrBehind = errors.New("schema is older than this program")
 
@@ -56,6 +59,21 @@ func Down(ctx context.Context, conn *pgx.ConnConfig, schema string, logger *slog
 		}
 		return nil
 	})
+}
+
+// CreateRoles creates the roles tally_owner, tally_worker and tally_reader where they are missing,
+// grants them what they need in a migrated schema and makes tally_owner its owner. It may be run
+// again; the caller must be allowed to create roles.
+func CreateRoles(ctx context.Context, conn *pgx.ConnConfig, schema string) (err error) {
+	c, err := pgx.ConnectConfig(ctx, conn)
+	if err != nil {
+		return fmt.Errorf("connect to create the roles: %w", err)
+	}
+	defer func() { err = errors.Join(err, c.Close(context.WithoutCancel(ctx))) }()
+	if _, err := c.Exec(ctx, render(roles, schema)); err != nil {
+		return fmt.Errorf("create the roles of schema %s: %w", schema, err)
+	}
+	return nil
 }
 
 // List gives every migration in order, applied or pending. It changes nothing where the schema
@@ -156,6 +174,11 @@ func createSchema(ctx context.Context, db *sql.DB, schema string) error {
 	return nil
 }
 
+// render puts the schema's quoted name in place of :"schema".
+func render(text, schema string) string {
+	return strings.ReplaceAll(text, `:"schema"`, pgx.Identifier{schema}.Sanitize())
+}
+
 // renderFS gives the embedded files with the schema's quoted name in place of :"schema".
 func renderFS(schema string) (fs.FS, error) {
 	names, err := fs.Glob(files, "*.sql")
@@ -168,9 +191,7 @@ func renderFS(schema string) (fs.FS, error) {
 		if err != nil {
 			return nil, err
 		}
-		quoted := pgx.Identifier{schema}.Sanitize()
-		sql := strings.ReplaceAll(string(text), `:"schema"`, quoted)
-		rendered[name] = &fstest.MapFile{Data: []byte(sql)}
+		rendered[name] = &fstest.MapFile{Data: []byte(render(string(text), schema))}
 	}
 	return rendered, nil
 }

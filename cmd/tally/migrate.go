@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -10,13 +11,16 @@ import (
 )
 
 func newMigrateCommand(a *app) *cobra.Command {
+	var roles bool
 	cmd := &cobra.Command{
 		Use:   "migrate [up|down|status|version]",
 		Short: "Create or update the tables, under a lock",
 		Long: "migrate brings the schema that tally.yaml names to this program's version. up (the\n" +
 			"default) creates the schema and applies what is pending, down undoes the newest\n" +
 			"migration and drops what was in its tables, status lists all of them, version prints\n" +
-			"the number of the newest one applied.",
+			"the number of the newest one applied. up --roles also creates the roles tally_owner\n" +
+			"(owns the schema), tally_worker (runs tally run, changes no table) and tally_reader\n" +
+			"(views and functions), to be granted to those who log in.",
 		Args:      cobra.MatchAll(cobra.MaximumNArgs(1), cobra.OnlyValidArgs),
 		ValidArgs: []string{"up", "down", "status", "version"},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -24,14 +28,18 @@ func newMigrateCommand(a *app) *cobra.Command {
 			if len(args) > 0 {
 				step = args[0]
 			}
-			return a.migrate(cmd.Context(), step)
+			if roles && step != "up" {
+				return usageError(errors.New("--roles goes with migrate up"))
+			}
+			return a.migrate(cmd.Context(), step, roles)
 		},
 	}
+	cmd.Flags().BoolVar(&roles, "roles", false, "with up: create the roles and grant them their rights")
 	a.outputFlag(cmd)
 	return cmd
 }
 
-func (a *app) migrate(ctx context.Context, step string) error {
+func (a *app) migrate(ctx context.Context, step string, roles bool) error {
 	c, err := a.config()
 	if err != nil {
 		return err
@@ -43,6 +51,9 @@ func (a *app) migrate(ctx context.Context, step string) error {
 	switch step {
 	case "up":
 		err = migrations.Up(ctx, conn, c.Schema, a.logger)
+		if err == nil && roles {
+			err = migrations.CreateRoles(ctx, conn, c.Schema)
+		}
 	case "down":
 		err = migrations.Down(ctx, conn, c.Schema, a.logger)
 	}
