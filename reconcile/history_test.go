@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
 	"slices"
 	"strconv"
 	"sync/atomic"
@@ -23,21 +22,11 @@ import (
 
 // TestHistoriesEqualTheBatchJoin runs confluent histories through the whole loop into Postgres,
 // with random epoch sizes and caches and with restarts at random epochs, and compares the active
-// rows with one SQL join over the raw events. TALLY_SEEDS sets how many, a tenth of them here;
-// TALLY_SEED replays one.
+// rows with one SQL join over the raw events.
 func TestHistoriesEqualTheBatchJoin(t *testing.T) {
 	t.Parallel()
-	db := testenv.DB(t)
-	st, err := store.Open(t.Context(), store.Config{ConnString: db.URL, Schema: db.Schema})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	first, seeds := uint64(1), uint64(envInt(t, "TALLY_SEEDS", 2000)/10)
-	if one := envInt(t, "TALLY_SEED", 0); one > 0 {
-		first, seeds = uint64(one), 1
-	}
-	for seed := first; seed < first+seeds; seed++ {
+	db, st := openStore(t)
+	for seed := range oracle.Seeds(t, 2000, 10) {
 		history := oracle.Generate(seed, oracle.Confluent)
 		if err := compareWithBatch(t, db, st, history); err != nil {
 			t.Fatalf("seed %d (replay with TALLY_SEED=%d): %v\n%s", seed, seed, err,
@@ -46,17 +35,28 @@ func TestHistoriesEqualTheBatchJoin(t *testing.T) {
 	}
 }
 
-func envInt(t *testing.T, name string, otherwise int) int {
+// openStore gives a migrated database and a store on it.
+func openStore(t *testing.T) (*testenv.Database, *store.Store) {
 	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
+	db := testenv.DB(t)
+	st, err := store.Open(t.Context(), store.Config{ConnString: db.URL, Schema: db.Schema})
 	if err != nil {
-		t.Fatalf("%s: %v", name, err)
+		t.Fatal(err)
 	}
-	return n
+	t.Cleanup(st.Close)
+	return db, st
+}
+
+// register gives a generation of its own to a reconciliation.
+func register(t *testing.T, st *store.Store, name, ruleVersion string) int32 {
+	t.Helper()
+	generation, err := st.Register(t.Context(), store.Registration{
+		Name: name, RuleVersion: ruleVersion, Rule: []byte(`{}`), Shards: 1,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generation
 }
 
 func compareWithBatch(
@@ -64,13 +64,7 @@ func compareWithBatch(
 ) error {
 	ctx := t.Context()
 	rng := rand.New(rand.NewPCG(history.Seed, 3))
-	generation, err := st.Register(ctx, store.Registration{
-		Name: fmt.Sprintf("seed-%d", history.Seed), RuleVersion: history.Rule.Version,
-		Rule: []byte(`{}`), Shards: 1,
-	})
-	if err != nil {
-		return err
-	}
+	generation := register(t, st, fmt.Sprintf("seed-%d", history.Seed), history.Rule.Version)
 	for run := 1; ; run++ {
 		stopped, err := runOnce(t, st, generation, history, rng, run, nil)
 		if err != nil {

@@ -11,7 +11,6 @@ import (
 	"github.com/tallystick/tallystick/reconcile/join"
 	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
-	"github.com/tallystick/tallystick/testenv"
 	"github.com/tallystick/tallystick/testenv/oracle"
 )
 
@@ -32,18 +31,8 @@ func (s askingShard) Fetch(
 // only until it has learnt which ids those results have.
 func TestRestartStopsLookingUpIDs(t *testing.T) {
 	t.Parallel()
-	db := testenv.DB(t)
-	st, err := store.Open(t.Context(), store.Config{ConnString: db.URL, Schema: db.Schema})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
-	generation, err := st.Register(t.Context(), store.Registration{
-		Name: "learn", RuleVersion: "v1", Rule: []byte(`{}`), Shards: 1,
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	_, st := openStore(t)
+	generation := register(t, st, "learn", "v1")
 	if asked := runNewIDs(t, st, generation, 0, 50); asked != 0 {
 		t.Errorf("a first run looked up %d ids in its last epoch", asked)
 	}

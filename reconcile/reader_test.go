@@ -20,12 +20,7 @@ import (
 // withdrawn, and results_final never loses a row.
 func TestReaderSeesOneTruth(t *testing.T) {
 	t.Parallel()
-	db := testenv.DB(t)
-	st, err := store.Open(t.Context(), store.Config{ConnString: db.URL, Schema: db.Schema})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(st.Close)
+	db, st := openStore(t)
 	reads := 0
 	for seed := uint64(1); seed <= 50; seed++ {
 		for _, flavour := range []oracle.Flavour{oracle.Confluent, oracle.Adversarial} {
@@ -55,12 +50,7 @@ type reader struct {
 }
 
 func (r *reader) follow(t *testing.T, st *store.Store, history *oracle.History) error {
-	generation, err := st.Register(t.Context(), store.Registration{
-		Name: r.name, RuleVersion: history.Rule.Version, Rule: []byte(`{}`), Shards: 1,
-	})
-	if err != nil {
-		return err
-	}
+	generation := register(t, st, r.name, history.Rule.Version)
 	rng := rand.New(rand.NewPCG(history.Seed, 5))
 	for run := 1; ; run++ {
 		stopped, err := runOnce(t, st, generation, history, rng, run, func(d *stream.Delta) {

@@ -3,9 +3,7 @@ package join_test
 import (
 	"fmt"
 	"math/rand/v2"
-	"os"
 	"slices"
-	"strconv"
 	"testing"
 
 	"github.com/tallystick/tallystick/reconcile/join"
@@ -15,14 +13,9 @@ import (
 
 // TestHistoriesEqualTheModel runs random histories through the state machine with random cache
 // sizes, epochs in flight and restarts, and compares every epoch with the naive model.
-// TALLY_SEEDS sets how many, TALLY_SEED replays one.
 func TestHistoriesEqualTheModel(t *testing.T) {
 	t.Parallel()
-	first, seeds := uint64(1), uint64(envInt(t, "TALLY_SEEDS", 2000))
-	if one := envInt(t, "TALLY_SEED", 0); one > 0 {
-		first, seeds = uint64(one), 1
-	}
-	for seed := first; seed < first+seeds; seed++ {
+	for seed := range oracle.Seeds(t, 2000, 1) {
 		for _, flavour := range []oracle.Flavour{oracle.Confluent, oracle.Adversarial} {
 			history := oracle.Generate(seed, flavour)
 			epochs := history.Split(seed)
@@ -32,19 +25,6 @@ func TestHistoriesEqualTheModel(t *testing.T) {
 			}
 		}
 	}
-}
-
-func envInt(t *testing.T, name string, otherwise int) int {
-	t.Helper()
-	text := os.Getenv(name)
-	if text == "" {
-		return otherwise
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil {
-		t.Fatalf("%s: %v", name, err)
-	}
-	return n
 }
 
 func configOf(r oracle.Rule, rng *rand.Rand) join.Config {

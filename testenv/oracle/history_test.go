@@ -1,42 +1,14 @@
 package oracle
 
 import (
-	"fmt"
-	"os"
 	"reflect"
-	"strconv"
 	"testing"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// TALLY_SEEDS is how many random histories each test tries, 500 when unset; they are numbered from
-// TALLY_SEED, 0 when unset. A failure names its seed, and TALLY_SEED=n TALLY_SEEDS=1 replays it.
-var (
-	seedCount = envNumber("TALLY_SEEDS", 500)
-	firstSeed = envNumber("TALLY_SEED", 0)
-)
-
 // splits is how many cuts of each confluent history are tried.
 const splits = 4
-
-func envNumber(name string, unset uint64) uint64 {
-	text := os.Getenv(name)
-	if text == "" {
-		return unset
-	}
-	number, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		panic(fmt.Sprintf("%s=%s: want a number of histories or a seed: %v", name, text, err))
-	}
-	return number
-}
-
-// eachSeed yields the seeds to try.
-func eachSeed(yield func(seed uint64) bool) {
-	for seed := firstSeed; seed < firstSeed+seedCount && yield(seed); seed++ {
-	}
-}
 
 // run plays epochs on a fresh model and hands each report to check.
 func run(h *History, epochs []Epoch, check func(m *Model, rep Report)) *Model {
