@@ -36,7 +36,7 @@ right: {source: {type: file, path: right.ndjson}, id: id, key: key, time: time}
 	if out := p.tally(t, "query", "hot-keys"); !strings.Contains(out, "k") {
 		t.Errorf("a reader's query printed %q", out)
 	}
-	refused(t, reader, "select * from tally.match")
+	refused(t, reader, "select match_id from tally.match")
 	refused(t, reader, "delete from tally.results")
 	if got := p.lines(t, activeRows); len(got) != 1 || got[0] != "matched o1/1 i1/1" {
 		t.Errorf("active rows %q", got)
