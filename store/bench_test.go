@@ -33,9 +33,8 @@ func (w *workload) next() *stream.Delta {
 	d.Counts.Buffered = 1
 	revised := w.before[:min(len(w.before), w.events/20)]
 	for _, old := range revised {
-		d.Retired = append(d.Retired, stream.RetiredRow{
-			Side: old.Side, ID: old.ID, AddedEpoch: old.AddedEpoch,
-		})
+		replaced := old
+		d.Retired = append(d.Retired, &replaced)
 		right := old
 		right.ID = "r" + old.ID[1:]
 		d.Changes = append(d.Changes, moved(w.pair(old, right), stream.Superseded,

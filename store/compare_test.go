@@ -87,8 +87,8 @@ func busyDelta(epoch int64) *stream.Delta {
 	d.Added = []stream.BufferRow{left, right, lone}
 	if epoch > 1 {
 		id := fmt.Sprint("m", epoch-1)
-		d.Retired = []stream.RetiredRow{{Side: stream.Left, ID: id, AddedEpoch: epoch - 1}}
 		old := row(stream.Left, event(id, "k2", 7), 80*second, epoch-1)
+		d.Retired = []*stream.BufferRow{&old}
 		d.Changes = []stream.Change{
 			moved(only(old, stream.Provisional), stream.Superseded, stream.CauseRevised),
 		}

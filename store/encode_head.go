@@ -23,13 +23,13 @@ type change struct {
 }
 
 // encodeHead encodes what is written by statements rather than COPY: usually few rows.
-func (h *Shard) encodeHead(d *stream.Delta, upserts []change) []statement {
+func (h *Shard) encodeHead(d *stream.Delta, upserts []change, hashes *copies) []statement {
 	var list []statement
 	if len(d.Retired) > 0 {
 		list = append(list, h.encodeRetired(d))
 	}
 	if len(upserts) > 0 {
-		list = append(list, h.encodeUpserts(d, upserts))
+		list = append(list, h.encodeUpserts(d, upserts, hashes))
 	}
 	if len(d.Corrections) > 0 {
 		list = append(list, h.encodeCorrections(d))
@@ -58,20 +58,24 @@ func (h *Shard) statement(name string) statement {
 
 func (h *Shard) encodeRetired(d *stream.Delta) statement {
 	rows := slices.Clone(d.Retired)
-	slices.SortFunc(rows, func(a, b stream.RetiredRow) int {
+	slices.SortFunc(rows, func(a, b *stream.BufferRow) int {
 		return cmp.Or(cmp.Compare(a.Side, b.Side), cmp.Compare(a.ID, b.ID))
 	})
 	s := h.statement("epoch_retire")
 	a := &s.args
 	a.int8(d.Epoch)
-	type row = stream.RetiredRow
-	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, r.Side.String()) })
-	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, r.ID) })
-	array(a, int8Array, rows, func(b []byte, r *row) []byte { return appendInt8(b, r.AddedEpoch) })
+	type row = *stream.BufferRow
+	array(a, textArray, rows, func(b []byte, r *row) []byte {
+		return appendText(b, (*r).Side.String())
+	})
+	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, (*r).ID) })
+	array(a, int8Array, rows, func(b []byte, r *row) []byte {
+		return appendInt8(b, (*r).AddedEpoch)
+	})
 	return s
 }
 
-func (h *Shard) encodeUpserts(d *stream.Delta, rows []change) statement {
+func (h *Shard) encodeUpserts(d *stream.Delta, rows []change, hashes *copies) statement {
 	slices.SortFunc(rows, func(a, b change) int {
 		return bytes.Compare(a.MatchID[:], b.MatchID[:])
 	})
@@ -107,6 +111,9 @@ func (h *Shard) encodeUpserts(d *stream.Delta, rows []change) statement {
 		return appendTextOrNull(b, c.Differences)
 	})
 	array(a, textArray, rows, func(b []byte, c *change) []byte { return appendText(b, c.Cause) })
+	array(a, byteaArray, rows, func(b []byte, c *change) []byte {
+		return hashes.appendMatchHash(b, c.ordinal, d)
+	})
 	return s
 }
 

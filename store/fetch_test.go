@@ -32,7 +32,7 @@ func TestFetch(t *testing.T) {
 	}
 	second2 := delta(2)
 	second2.Added = []stream.BufferRow{l3}
-	second2.Retired = []stream.RetiredRow{{Side: stream.Left, ID: "l3", AddedEpoch: 1}}
+	second2.Retired = []*stream.BufferRow{&old}
 	second2.Changes = []stream.Change{
 		moved(only(old, stream.Provisional), stream.Superseded, stream.CauseRevised),
 	}

@@ -158,7 +158,7 @@ func (s *State) setAside(c winner, reason stream.Reason, known *row) {
 	s.work.delta.Counts.Late++
 	s.work.delta.Corrections = append(s.work.delta.Corrections, stream.Correction{
 		Partition: c.part.Partition, Event: c.record.Event, Position: c.record.Position,
-		Reason: reason, From: affected.From, To: affected.To, Raw: c.record.Raw,
+		Reason: reason, From: affected.From, To: affected.To,
 	})
 }
 

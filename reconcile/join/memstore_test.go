@@ -35,18 +35,10 @@ func (m *memStore) commit(d *stream.Delta) error {
 	if !d.Counts.Balanced() {
 		return fmt.Errorf("counts do not balance: %+v", d.Counts)
 	}
-	retired := map[stream.RetiredRow]bool{}
-	for _, r := range d.Retired {
-		retired[r] = true
-	}
-	stored := len(m.rows)
-	m.rows = slices.DeleteFunc(m.rows, func(r stream.BufferRow) bool {
-		return retired[stream.RetiredRow{Side: r.Side, ID: r.ID, AddedEpoch: r.AddedEpoch}]
-	})
-	if stored-len(m.rows) != len(d.Retired) {
-		return fmt.Errorf("of the retired rows %+v only %d are there", d.Retired, stored-len(m.rows))
-	}
 	m.rows = append(m.rows, d.Added...)
+	if err := m.remove(d.Retired); err != nil {
+		return fmt.Errorf("retire: %w", err)
+	}
 	for _, c := range d.Changes {
 		was, known := m.results[c.MatchID]
 		if known && was.Status == c.Status {
@@ -66,13 +58,40 @@ func (m *memStore) commit(d *stream.Delta) error {
 	}
 	m.start.Epoch, m.start.Watermark = d.Epoch, d.WatermarkAfter
 	m.start.Progress = d.Progress
-	m.rows = m.live(m.start.Watermark)
+	if err := m.remove(d.Expired); err != nil {
+		return fmt.Errorf("expire: %w", err)
+	}
+	if n := len(m.rows) - len(m.live(m.start.Watermark)); n != 0 {
+		return fmt.Errorf("%d rows past their horizon are not among the expired", n)
+	}
+	if int64(len(d.Expired)) != d.Counts.Expired {
+		return fmt.Errorf("delta counts %d expired rows, lists %d", d.Counts.Expired, len(d.Expired))
+	}
 	m.start.Buffered = int64(len(m.rows))
 	if m.start.Buffered != d.Counts.Buffered {
 		return fmt.Errorf("delta counts %d buffered rows, stored are %d", d.Counts.Buffered,
 			m.start.Buffered)
 	}
 	return nil
+}
+
+// remove takes rows out; each must be stored just as it is given, but for the mark of spilling.
+func (m *memStore) remove(leaving []*stream.BufferRow) error {
+	stored := make(map[stream.BufferRow]bool, len(leaving))
+	for _, r := range leaving {
+		stored[unspilled(*r)] = true
+	}
+	before := len(m.rows)
+	m.rows = slices.DeleteFunc(m.rows, func(r stream.BufferRow) bool { return stored[unspilled(r)] })
+	if before-len(m.rows) != len(leaving) {
+		return fmt.Errorf("of %d rows only %d are stored like this", len(leaving), before-len(m.rows))
+	}
+	return nil
+}
+
+func unspilled(r stream.BufferRow) stream.BufferRow {
+	r.Spilled = false
+	return r
 }
 
 // spill marks every row, as the store does before keys may leave memory.

@@ -73,6 +73,7 @@ func (s *State) wanted(r *row) stream.Status {
 // expire lets a row leave the buffer: sealed under an active result, else unknown again.
 func (s *State) expire(r *row) {
 	s.work.delta.Counts.Expired++
+	s.work.delta.Expired = append(s.work.delta.Expired, &r.BufferRow)
 	for _, p := range r.partners {
 		if p.phase != live {
 			r.group.pairs--

@@ -104,8 +104,7 @@ func (s *State) withdraw(old *row, deleted bool) {
 	delete(s.ids[old.Side], old.ID)
 	s.cached--
 	s.buffered--
-	s.work.delta.Retired = append(s.work.delta.Retired,
-		stream.RetiredRow{Side: old.Side, ID: old.ID, AddedEpoch: old.AddedEpoch})
+	s.work.delta.Retired = append(s.work.delta.Retired, &old.BufferRow)
 }
 
 // joinNew adds the winners' rows and pairs them with every live partner in reach.

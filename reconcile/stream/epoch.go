@@ -32,13 +32,6 @@ type BufferRow struct {
 	Spilled bool
 }
 
-// RetiredRow names a buffer row that a newer revision replaced.
-type RetiredRow struct {
-	Side       Side
-	ID         string
-	AddedEpoch int64
-}
-
 // Kind is the kind of a result row.
 type Kind string
 
@@ -125,7 +118,6 @@ type Correction struct {
 	Reason   Reason
 	// From and To bound the event times whose results it touches; both may be infinite.
 	From, To Micros
-	Raw      []byte
 }
 
 // Quarantined is a record set aside whole.
@@ -161,7 +153,10 @@ type Delta struct {
 	Clock                           Micros
 	WatermarkBefore, WatermarkAfter Micros
 	Added                           []BufferRow
-	Retired                         []RetiredRow
+	// Retired are the rows that a newer revision replaced, Expired those that left the buffer
+	// because the watermark passed their horizon: whole rows as they were added, each an earlier
+	// epoch's or in Added. Nobody changes what they point at.
+	Retired, Expired []*BufferRow
 	// Changes are in the order their transitions are numbered: withdrawals before publications.
 	Changes     []Change
 	Corrections []Correction
