@@ -66,6 +66,9 @@ create table :"schema".attempt (
     fencing_token bigint not null,
     worker text not null,
     from_epoch bigint not null,
+    restored_epoch bigint,
+    restored_from text check (restored_from in ('epoch', 'archive')),
+    damage jsonb,
     started_at timestamptz not null default now(),
     ended_at timestamptz,
     outcome text,
@@ -78,6 +81,9 @@ comment on column :"schema".attempt.attempt_id is 'Identity of the run; each man
 comment on column :"schema".attempt.fencing_token is 'The token it took the shard with; grows again when it reconnects.';
 comment on column :"schema".attempt.worker is 'Host and process.';
 comment on column :"schema".attempt.from_epoch is 'The epoch it found and went on from.';
+comment on column :"schema".attempt.restored_epoch is 'The epoch it fell back to because a newer one did not verify; null when it went on from from_epoch.';
+comment on column :"schema".attempt.restored_from is 'What it fell back to: a retained epoch or an archive.';
+comment on column :"schema".attempt.damage is 'Array of {table, row, what}: what did not verify when it took the shard.';
 comment on column :"schema".attempt.started_at is 'When it took the shard.';
 comment on column :"schema".attempt.ended_at is 'When it left; null while it runs, or when it was killed.';
 comment on column :"schema".attempt.outcome is 'How it ended: done, stopped, fenced or the error.';
@@ -113,12 +119,13 @@ create table :"schema".epoch (
     generation_id integer not null,
     shard integer not null,
     epoch bigint not null check (epoch > 0),
+    kind text not null check (kind in ('epoch', 'restore')),
     parent_epoch bigint not null,
     attempt_id uuid not null,
     clock timestamptz not null,
     watermark_before timestamptz not null,
     watermark_after timestamptz not null,
-    sources jsonb not null,
+    sources json not null,
     read bigint not null,
     accepted bigint not null,
     duplicate bigint not null,
@@ -134,8 +141,15 @@ create table :"schema".epoch (
     final bigint not null,
     expired bigint not null,
     buffered bigint not null check (buffered >= 0),
+    buffer_digest bytea not null,
+    output_digest bytea not null,
+    replays bigint,
+    replay_divergence json,
+    parent_digest bytea not null,
     started_at timestamptz not null,
-    committed_at timestamptz not null default clock_timestamp(),
+    committed_at timestamptz not null,
+    digest bytea not null,
+    status text not null default 'committed' check (status in ('committed', 'discarded')),
     primary key (generation_id, shard, epoch),
     constraint epoch_balanced check (
         read = accepted + duplicate + stale + late + quarantined + out_of_shard),
@@ -145,12 +159,13 @@ comment on table :"schema".epoch is 'The manifest: one row per committed epoch, 
 comment on column :"schema".epoch.generation_id is 'The generation that acknowledged it.';
 comment on column :"schema".epoch.shard is 'The shard.';
 comment on column :"schema".epoch.epoch is 'Number of the epoch; never used twice.';
+comment on column :"schema".epoch.kind is 'epoch, or restore: the step back to its parent, which reads nothing.';
 comment on column :"schema".epoch.parent_epoch is 'The epoch it was built on.';
 comment on column :"schema".epoch.attempt_id is 'The attempt that committed it.';
 comment on column :"schema".epoch.clock is 'Database clock it was judged by (max_skew, max_ahead, idle_after).';
 comment on column :"schema".epoch.watermark_before is 'Low watermark at its start: what is late was judged by this.';
 comment on column :"schema".epoch.watermark_after is 'Low watermark at its end: what opens and closes was judged by this.';
-comment on column :"schema".epoch.sources is 'Per partition: side, source, partition, from, to, watermark, idle.';
+comment on column :"schema".epoch.sources is 'Per partition: side, source, partition, from, to, watermark, idle, last_event_at, identity.';
 comment on column :"schema".epoch.read is 'Records read = accepted + duplicate + stale + late + quarantined + out_of_shard.';
 comment on column :"schema".epoch.accepted is 'Events that entered the state.';
 comment on column :"schema".epoch.duplicate is 'Records that repeat a revision held, with the same content.';
@@ -166,6 +181,13 @@ comment on column :"schema".epoch.superseded is 'Result rows superseded.';
 comment on column :"schema".epoch.final is 'Unmatched rows made final.';
 comment on column :"schema".epoch.expired is 'Buffer rows whose horizon passed.';
 comment on column :"schema".epoch.buffered is 'Live buffer rows after it.';
+comment on column :"schema".epoch.buffer_digest is 'Digest of the set of live buffer rows after it: the sum of their hashes, as two 64-bit numbers.';
+comment on column :"schema".epoch.output_digest is 'SHA-256 over its transitions in the order of identity; a replay must give the same.';
+comment on column :"schema".epoch.replays is 'The discarded epoch whose ranges it read again; null otherwise.';
+comment on column :"schema".epoch.replay_divergence is 'How its outputs differ from those of the epoch it replays; null when they are the same.';
+comment on column :"schema".epoch.parent_digest is 'Digest of the manifest of its parent; zeros for the first.';
+comment on column :"schema".epoch.digest is 'SHA-256 over all columns before this one.';
+comment on column :"schema".epoch.status is 'committed, or discarded: a restore went back behind it.';
 comment on column :"schema".epoch.started_at is 'When its transaction began.';
 comment on column :"schema".epoch.committed_at is 'When its manifest was written, just before the commit.';
 
@@ -186,6 +208,7 @@ create table :"schema".buffer (
     added_epoch bigint not null,
     retired_epoch bigint,
     spilled boolean not null default false,
+    row_hash bytea not null check (octet_length(row_hash) = 16),
     primary key (generation_id, shard, side, id, added_epoch)
 ) with (fillfactor = 95);
 -- Both serve a state that has outgrown the worker's memory, and cost nothing while it fits: the
@@ -209,6 +232,7 @@ comment on column :"schema".buffer.source is 'Source it came from.';
 comment on column :"schema".buffer.partition is 'Partition within the source.';
 comment on column :"schema".buffer.position is 'Source position just past it.';
 comment on column :"schema".buffer.added_epoch is 'Epoch that added the row.';
+comment on column :"schema".buffer.row_hash is 'First 16 bytes of SHA-256 over the columns up to added_epoch.';
 comment on column :"schema".buffer.spilled is 'The row need not be in the worker''s memory: it can be looked up by key and by horizon.';
 comment on column :"schema".buffer.retired_epoch is 'Epoch in which a newer revision replaced it; null while it has not been.';
 
@@ -228,9 +252,10 @@ create table :"schema".match (
     right_time timestamptz,
     horizon timestamptz not null,
     verdict text check (verdict in ('agree', 'differ')),
-    differences jsonb,
+    differences json,
     opened_epoch bigint not null,
     changed_epoch bigint not null,
+    row_hash bytea not null check (octet_length(row_hash) = 32),
     primary key (generation_id, shard, match_id),
     constraint match_kind_has_members check (
         (kind <> 'right_only') = (left_id is not null)
@@ -259,6 +284,7 @@ comment on column :"schema".match.verdict is 'agree or differ on a pair whose fi
 comment on column :"schema".match.differences is 'Array of {field, left, right, difference, tolerance, within} of the compared fields that are not equal, within tolerance or not; null when all are equal. Amounts by their exact text; difference is right minus left.';
 comment on column :"schema".match.opened_epoch is 'Epoch that first published it.';
 comment on column :"schema".match.changed_epoch is 'Epoch of its newest transition.';
+comment on column :"schema".match.row_hash is '16 bytes of SHA-256 over what the row said when it was last published (all columns but status and epochs), then 16 over match_id, status and changed_epoch.';
 
 create table :"schema".match_transition (
     generation_id integer not null,
@@ -279,7 +305,7 @@ comment on column :"schema".match_transition.ordinal is 'Order within the epoch;
 comment on column :"schema".match_transition.match_id is 'The result.';
 comment on column :"schema".match_transition.from_status is 'Status before; null when the row is new.';
 comment on column :"schema".match_transition.to_status is 'Status after.';
-comment on column :"schema".match_transition.reason is 'joined, unmatched, horizon_passed, partner_arrived, partner_withdrew, revised or deleted.';
+comment on column :"schema".match_transition.reason is 'joined, unmatched, horizon_passed, partner_arrived, partner_withdrew, revised, deleted, or restored: an earlier epoch was gone back to.';
 
 create table :"schema".correction (
     generation_id integer not null,
@@ -299,7 +325,8 @@ create table :"schema".correction (
     source text collate "C" not null,
     partition integer not null,
     position text not null,
-    status text not null default 'open' check (status in ('open', 'resolved')),
+    row_hash bytea not null check (octet_length(row_hash) = 16),
+    status text not null default 'open' check (status in ('open', 'resolved', 'discarded')),
     resolved_by integer,
     primary key (generation_id, shard, epoch, ordinal)
 );
@@ -321,7 +348,8 @@ comment on column :"schema".correction.interval_to is 'Latest event time whose r
 comment on column :"schema".correction.source is 'Source it came from.';
 comment on column :"schema".correction.partition is 'Partition within the source.';
 comment on column :"schema".correction.position is 'Source position just past it.';
-comment on column :"schema".correction.status is 'open until a promotion resolves it.';
+comment on column :"schema".correction.status is 'open until a promotion resolves it; discarded: its epoch was, and the replay sets it aside again.';
+comment on column :"schema".correction.row_hash is 'First 16 bytes of SHA-256 over the columns before this one.';
 comment on column :"schema".correction.resolved_by is 'Generation whose promotion resolved it.';
 
 create table :"schema".quarantine (
@@ -335,7 +363,9 @@ create table :"schema".quarantine (
     position text not null,
     reason text not null,
     raw bytea not null,
-    status text not null default 'open' check (status in ('open', 'released', 'resolved')),
+    row_hash bytea not null check (octet_length(row_hash) = 16),
+    status text not null default 'open'
+        check (status in ('open', 'released', 'resolved', 'discarded')),
     repaired bytea,
     released_seq bigint,
     released_at timestamptz,
@@ -354,7 +384,8 @@ comment on column :"schema".quarantine.partition is 'Partition within the source
 comment on column :"schema".quarantine.position is 'Source position just past it.';
 comment on column :"schema".quarantine.reason is 'Why it could not be taken.';
 comment on column :"schema".quarantine.raw is 'The record as it was read, cut at max_event_bytes.';
-comment on column :"schema".quarantine.status is 'open; released: waits to be read again; resolved: was read again.';
+comment on column :"schema".quarantine.status is 'open; released: waits to be read again; resolved: was read again; discarded: its epoch was, and the replay sets it aside again.';
+comment on column :"schema".quarantine.row_hash is 'First 16 bytes of SHA-256 over the columns before this one.';
 comment on column :"schema".quarantine.repaired is 'The record to read instead of raw; null to read raw again.';
 comment on column :"schema".quarantine.released_seq is 'Order of release: the position of the source quarantine.';
 comment on column :"schema".quarantine.released_at is 'When it was released.';

@@ -39,7 +39,7 @@ select
     m.left_time,
     m.right_time,
     m.verdict,
-    m.differences,
+    m.differences::jsonb as differences,
     case when m.kind = 'pair' then greatest(
         (select count(*) from :"schema".match o
          where o.generation_id = m.generation_id and o.shard = m.shard
@@ -242,7 +242,8 @@ from :"schema".serving s
 join :"schema".generation g using (generation_id)
 join :"schema".correction c using (generation_id)
 left join :"schema".epoch e on e.generation_id = c.generation_id
-    and e.shard = c.shard and e.epoch = c.epoch;
+    and e.shard = c.shard and e.epoch = c.epoch
+where c.status <> 'discarded';
 comment on view :"schema".corrections is 'Events that came too late for live state, open and resolved, with the watermark that refused them.';
 
 create view :"schema".quarantined as
@@ -256,21 +257,82 @@ from :"schema".serving s
 join :"schema".generation g using (generation_id)
 join :"schema".quarantine q using (generation_id)
 left join :"schema".epoch e on e.generation_id = q.generation_id
-    and e.shard = q.shard and e.epoch = q.epoch;
+    and e.shard = q.shard and e.epoch = q.epoch
+where q.status <> 'discarded';
 comment on view :"schema".quarantined is 'Records set aside whole, with the reason; raw_text escapes what is not printable.';
 
 create view :"schema".epochs as
 select
-    g.reconciliation, e.epoch, e.parent_epoch, e.attempt_id, e.watermark_before,
+    g.reconciliation, e.epoch, e.kind, e.status, e.parent_epoch, e.attempt_id, e.watermark_before,
     e.watermark_after, e.read, e.accepted, e.duplicate, e.stale, e.late, e.quarantined,
     e.out_of_shard, e.ahead, e.paired, e.provisional_opened, e.retracted, e.superseded, e.final,
-    e.expired, e.buffered, e.sources, e.clock, e.started_at, e.committed_at,
+    e.expired, e.buffered, e.sources::jsonb as sources,
+    encode(e.buffer_digest, 'hex') as buffer_digest,
+    encode(e.output_digest, 'hex') as output_digest,
+    encode(e.digest, 'hex') as digest,
+    e.replays, e.replay_divergence::jsonb as replay_divergence,
+    e.clock, e.started_at, e.committed_at,
     e.committed_at - e.started_at as duration, e.shard
 from :"schema".serving s
 join :"schema".generation g using (generation_id)
 join :"schema".epoch e using (generation_id);
 comment on view :"schema".epochs is 'The manifests of the serving generation.';
 comment on column :"schema".epochs.duration is 'From the begin of the transaction to its manifest.';
+
+create view :"schema".attempts as
+select
+    g.reconciliation, a.attempt_id, a.worker, a.started_at, a.ended_at, a.outcome,
+    a.from_epoch, a.restored_epoch, a.restored_from, a.damage, a.fencing_token,
+    n.epochs, n.first_epoch, n.last_epoch, n.read, n.accepted, n.late, n.quarantined, n.paired,
+    n.provisional_opened, n.final, n.retracted, n.superseded, n.replayed, n.divergences,
+    (select count(distinct t.match_id) from :"schema".match_transition t
+     where t.generation_id = a.generation_id and t.shard = a.shard
+        and t.epoch between n.first_epoch and n.last_epoch
+        and (select e.attempt_id from :"schema".epoch e
+             where e.generation_id = t.generation_id and e.shard = t.shard and e.epoch = t.epoch)
+            = a.attempt_id) as identities,
+    (select count(*) from :"schema".match_transition t
+     where t.generation_id = a.generation_id and t.shard = a.shard
+        and t.epoch between n.first_epoch and n.last_epoch
+        and t.from_status = 'provisional' and t.to_status in ('retracted', 'superseded')
+        and (select e.attempt_id from :"schema".epoch e
+             where e.generation_id = t.generation_id and e.shard = t.shard and e.epoch = t.epoch)
+            = a.attempt_id) as provisional_withdrawn,
+    l.buffered, l.watermark_after as watermark, l.sources::jsonb as sources,
+    encode(l.buffer_digest, 'hex') as buffer_digest,
+    encode(l.digest, 'hex') as digest,
+    a.shard
+from :"schema".serving s
+join :"schema".generation g using (generation_id)
+join :"schema".attempt a using (generation_id)
+left join lateral (
+    select
+        count(*) as epochs, min(e.epoch) as first_epoch, max(e.epoch) as last_epoch,
+        sum(e.read)::bigint as read, sum(e.accepted)::bigint as accepted,
+        sum(e.late)::bigint as late, sum(e.quarantined)::bigint as quarantined,
+        sum(e.paired)::bigint as paired,
+        sum(e.provisional_opened)::bigint as provisional_opened,
+        sum(e.final)::bigint as final, sum(e.retracted)::bigint as retracted,
+        sum(e.superseded)::bigint as superseded, count(e.replays) as replayed,
+        count(e.replay_divergence) as divergences
+    from :"schema".epoch e
+    where e.generation_id = a.generation_id and e.shard = a.shard
+        and e.attempt_id = a.attempt_id) n on true
+left join :"schema".epoch l on l.generation_id = a.generation_id and l.shard = a.shard
+    and l.epoch = n.last_epoch;
+comment on view :"schema".attempts is 'Runs of workers over shards: what each went on from, did, left behind, and how it ended. Counts are of all its epochs, discarded ones included.';
+comment on column :"schema".attempts.epochs is 'Epochs it committed.';
+comment on column :"schema".attempts.first_epoch is 'The first of them.';
+comment on column :"schema".attempts.last_epoch is 'The last of them.';
+comment on column :"schema".attempts.replayed is 'How many of them replayed discarded ones.';
+comment on column :"schema".attempts.divergences is 'How many replays gave other outputs.';
+comment on column :"schema".attempts.identities is 'How many results it changed.';
+comment on column :"schema".attempts.provisional_withdrawn is 'How many provisional rows it took back.';
+comment on column :"schema".attempts.buffered is 'Live buffer rows after its last epoch.';
+comment on column :"schema".attempts.watermark is 'Low watermark after its last epoch.';
+comment on column :"schema".attempts.sources is 'Source positions after its last epoch, as in the manifest.';
+comment on column :"schema".attempts.buffer_digest is 'Digest of the buffer after its last epoch.';
+comment on column :"schema".attempts.digest is 'Digest of the manifest of its last epoch.';
 
 create view :"schema".lag as
 select
@@ -365,6 +427,7 @@ $comments$;
 -- +goose Down
 -- +goose StatementBegin
 drop view :"schema".lag;
+drop view :"schema".attempts;
 drop view :"schema".epochs;
 drop view :"schema".quarantined;
 drop view :"schema".corrections;

@@ -19,6 +19,38 @@ var binaryFormat = []int16{1}
 // reader takes the rows of one statement of a batch.
 type reader func(rows *pgconn.ResultReader) error
 
+// run sends the statements as runBatch does; one by one where something wants to be told of each.
+func (s *Store) run(
+	ctx context.Context, conn *pgconn.PgConn, statements []statement, readers map[int]reader,
+) error {
+	if s.onStep == nil {
+		return runBatch(ctx, conn, statements, readers)
+	}
+	for i := range statements {
+		err := s.step(ctx, statements[i].name, func() error {
+			return runBatch(ctx, conn, statements[i:i+1], map[int]reader{0: readers[i]})
+		})
+		if err != nil {
+			return markLost(conn, err)
+		}
+	}
+	return nil
+}
+
+// step tells whoever wants to know before and after a statement.
+func (s *Store) step(ctx context.Context, name string, do func() error) error {
+	if s.onStep == nil {
+		return do()
+	}
+	if err := s.onStep(ctx, name, false); err != nil {
+		return err
+	}
+	if err := do(); err != nil {
+		return err
+	}
+	return s.onStep(ctx, name, true)
+}
+
 // runBatch sends the statements in one round trip, and hands the rows of the statements that have a
 // reader, by position, to it. The server skips what follows a statement that fails, so a commit at
 // the end happens only if everything before it succeeded.

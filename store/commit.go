@@ -53,6 +53,7 @@ func (h *Shard) Commit(ctx context.Context, e *Epoch) error {
 		return fmt.Errorf("commit epoch %d of shard %d: %w", e.delta.Epoch, h.shard, err)
 	}
 	h.epoch = e.delta.Epoch
+	h.digest = e.digest
 	if clean { // a lost connection may still be reading them
 		e.recycle()
 	}
@@ -88,6 +89,9 @@ func (h *Shard) transact(ctx context.Context, e *Epoch) error {
 	switch {
 	case hasCode(err, codeDivisionByZero):
 		return ErrFenced
+	case missedResult(err):
+		return fmt.Errorf("%w: a result that the epoch withdraws is not there, or was withdrawn "+
+			"by hand; tally verify names the rows", ErrDamaged)
 	case hasCode(err, codeQueryCanceled):
 		return fmt.Errorf("%w: %w", ErrTimedOut, err)
 	}
@@ -116,7 +120,7 @@ func (h *Shard) abort(ctx context.Context, conn *pgxpool.Conn, cause error) {
 func (h *Shard) send(ctx context.Context, conn *pgconn.PgConn, e *Epoch) error {
 	batch := append(h.begin(e), e.head...)
 	if !e.copies.empty() {
-		if err := runBatch(ctx, conn, batch, nil); err != nil {
+		if err := h.store.run(ctx, conn, batch, nil); err != nil {
 			return err
 		}
 		if err := h.sendCopies(ctx, conn, e.copies); err != nil {
@@ -124,7 +128,13 @@ func (h *Shard) send(ctx context.Context, conn *pgconn.PgConn, e *Epoch) error {
 		}
 		batch = nil
 	}
-	return runBatch(ctx, conn, append(batch, h.end(e)...), nil)
+	readDigest := map[int]reader{len(batch): func(rows *pgconn.ResultReader) error {
+		for rows.NextRow() {
+			copy(e.digest[:], rows.Values()[0])
+		}
+		return nil
+	}}
+	return h.store.run(ctx, conn, append(batch, h.end(e)...), readDigest)
 }
 
 func (h *Shard) sendCopies(ctx context.Context, conn *pgconn.PgConn, c *copies) error {
@@ -139,7 +149,10 @@ func (h *Shard) sendCopies(ctx context.Context, conn *pgconn.PgConn, c *copies) 
 		if len(part.rows) == 0 {
 			continue
 		}
-		_, err := conn.CopyFrom(ctx, bytes.NewReader(part.rows), h.store.sql(part.name))
+		err := h.store.step(ctx, part.name, func() error {
+			_, err := conn.CopyFrom(ctx, bytes.NewReader(part.rows), h.store.sql(part.name))
+			return err
+		})
 		if err != nil {
 			return markLost(conn, fmt.Errorf("%s: %w", part.name, err))
 		}
@@ -165,7 +178,10 @@ func (h *Shard) end(e *Epoch) []statement {
 	notify := statement{name: "epoch_notify", sql: h.store.sql("epoch_notify")}
 	notify.args.text(fmt.Sprintf(`{"generation": %d, "shard": %d, "epoch": %d}`,
 		h.generation, h.shard, e.delta.Epoch))
-	return []statement{h.manifest(e, h.epoch), notify, {name: "commit", sql: "commit"}}
+	e.manifest.parent, e.manifest.parentDigest = h.epoch, h.digest
+	return []statement{
+		h.manifest(e.delta, &e.manifest), notify, {name: "commit", sql: "commit"},
+	}
 }
 
 // settle acquires the shard again and tells whether the epoch was committed.
@@ -177,7 +193,7 @@ func (h *Shard) settle(ctx context.Context, e *Epoch) (committed bool, err error
 	defer conn.Release()
 	h.token++
 	h.reacquired.Add(1)
-	held, epoch, attempt, err := h.reacquire(ctx, conn.Conn().PgConn(), e)
+	held, epoch, attempt, digest, err := h.reacquire(ctx, conn.Conn().PgConn(), e)
 	switch {
 	case err != nil:
 		return false, err
@@ -190,6 +206,7 @@ func (h *Shard) settle(ctx context.Context, e *Epoch) (committed bool, err error
 		return false, nil
 	case epoch == e.delta.Epoch && attempt == pgtype.UUID{Bytes: h.attempt, Valid: true}:
 		h.resolved.Add(1)
+		e.digest = digest
 		return true, nil
 	}
 	return false, fmt.Errorf("%w: it stands at epoch %d, which this attempt did not write",
@@ -200,7 +217,7 @@ func (h *Shard) settle(ctx context.Context, e *Epoch) (committed bool, err error
 // read by a statement of its own, whose snapshot sees what the first one had to wait for.
 func (h *Shard) reacquire(
 	ctx context.Context, conn *pgconn.PgConn, e *Epoch,
-) (held bool, epoch int64, attempt pgtype.UUID, err error) {
+) (held bool, epoch int64, attempt pgtype.UUID, digest [digestSize]byte, err error) {
 	take := h.statement("reacquire")
 	take.args.uuid(h.attempt)
 	take.args.int8(h.token)
@@ -217,11 +234,12 @@ func (h *Shard) reacquire(
 			for rows.NextRow() {
 				attempt.Valid = true
 				copy(attempt.Bytes[:], rows.Values()[0])
+				copy(digest[:], rows.Values()[1])
 			}
 			return nil
 		},
 	})
-	return held, epoch, attempt, err
+	return held, epoch, attempt, digest, err
 }
 
 func (c *copies) empty() bool { return len(c.buffer)+len(c.match)+len(c.transition) == 0 }

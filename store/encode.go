@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"slices"
 	"strconv"
@@ -18,8 +19,10 @@ type Epoch struct {
 	head []statement
 	// copies are the three COPYs, each empty when there is nothing to write.
 	copies *copies
-	// sources is the manifest's description of the partitions.
-	sources string
+	// manifest is what there is to say beside the delta.
+	manifest manifest
+	// digest is that of the manifest, once it is written.
+	digest [digestSize]byte
 	// upsertAll is set when a fresh identity turned out to exist.
 	upsertAll bool
 }
@@ -29,6 +32,9 @@ type Epoch struct {
 type copies struct {
 	buffer, match, transition []byte
 	order                     []sortKey
+	// said holds, for each change, the hash of what its row says; scratch what is hashed.
+	said    []rowHash
+	scratch []byte
 }
 
 var copiesPool = sync.Pool{New: func() any { return new(copies) }}
@@ -40,12 +46,52 @@ type sortKey struct {
 }
 
 // Encode does the work of a commit that needs no connection, so that it can be done while the epoch
-// before is in its commit. The delta must not change until Commit has returned.
+// before is in its commit. Epochs are encoded in their order. The delta must not change until
+// Commit has returned.
 func (h *Shard) Encode(d *stream.Delta) *Epoch {
-	e := &Epoch{delta: d, copies: copiesPool.Get().(*copies), sources: describeSources(d.Progress)}
-	e.copies.buffer = h.encodeBuffer(e.copies.buffer[:0], e.copies, d)
+	e := &Epoch{delta: d, copies: copiesPool.Get().(*copies)}
+	e.manifest = manifest{kind: kindEpoch, sources: describeSources(d.Progress)}
+	c := e.copies
+	c.buffer = h.encodeBuffer(c.buffer[:0], c, d)
+	for _, left := range [][]*stream.BufferRow{d.Retired, d.Expired} {
+		for _, r := range left {
+			c.scratch = h.appendBufferColumns(c.scratch[:0], r)
+			h.live.remove(hashColumns(c.scratch))
+		}
+	}
+	e.manifest.live = h.live
+	h.hashChanges(e)
 	h.encodeResults(e)
 	return e
+}
+
+// hashChanges hashes what the changed rows say, and all of them together as the epoch's output.
+func (h *Shard) hashChanges(e *Epoch) {
+	c, d := e.copies, e.delta
+	c.order, c.said = c.order[:0], c.said[:0]
+	for i := range d.Changes {
+		r := &d.Changes[i].Result
+		c.scratch = h.appendSaid(c.scratch[:0], r)
+		c.said = append(c.said, hashColumns(c.scratch))
+		c.order = append(c.order, sortKey{binary.BigEndian.Uint64(r.MatchID[:]), int32(i)})
+	}
+	sortByIdentity(c.order, d)
+	output := sha256.New()
+	for _, k := range c.order {
+		r := &d.Changes[k.index]
+		c.scratch = appendOutput(c.scratch[:0], &r.MatchID, r.Status, r.Cause, c.said[k.index][:])
+		output.Write(c.scratch)
+	}
+	output.Sum(e.manifest.output[:0])
+}
+
+func sortByIdentity(order []sortKey, d *stream.Delta) {
+	slices.SortFunc(order, func(a, b sortKey) int {
+		if a.prefix != b.prefix {
+			return cmp.Compare(a.prefix, b.prefix)
+		}
+		return bytes.Compare(d.Changes[a.index].MatchID[:], d.Changes[b.index].MatchID[:])
+	})
 }
 
 // encodeResults encodes the changes by COPY where they are fresh and by upsert where not, and the
@@ -65,15 +111,10 @@ func (h *Shard) encodeResults(e *Epoch) {
 	}
 	if len(c.order) > 0 {
 		c.transition = h.encodeTransitions(c.transition, c.order, d)
-		slices.SortFunc(c.order, func(a, b sortKey) int {
-			if a.prefix != b.prefix {
-				return cmp.Compare(a.prefix, b.prefix)
-			}
-			return bytes.Compare(d.Changes[a.index].MatchID[:], d.Changes[b.index].MatchID[:])
-		})
-		c.match = h.encodeMatches(c.match, c.order, d)
+		sortByIdentity(c.order, d)
+		c.match = h.encodeMatches(c.match, c, d)
 	}
-	e.head = h.encodeHead(d, upserts)
+	e.head = h.encodeHead(d, upserts, c)
 }
 
 func (h *Shard) encodeBuffer(b []byte, c *copies, d *stream.Delta) []byte {
@@ -96,56 +137,46 @@ func (h *Shard) encodeBuffer(b []byte, c *copies, d *stream.Delta) []byte {
 	for _, side := range []stream.Side{stream.Left, stream.Right} {
 		for _, k := range c.order {
 			if r := &d.Added[k.index]; r.Side == side {
-				b = h.appendBufferRow(b, r, d.Epoch)
+				b = h.appendBufferRow(b, r)
 			}
 		}
 	}
 	return append(b, copyTrailer...)
 }
 
-func (h *Shard) appendBufferRow(b []byte, r *stream.BufferRow, epoch int64) []byte {
-	b = appendColumns(b, 15)
-	b = appendInt4(b, h.generation)
-	b = appendInt4(b, h.shard)
-	b = appendText(b, r.Side.String())
-	b = appendText(b, r.ID)
-	b = appendInt8(b, r.Revision)
-	b = appendText(b, r.Key)
-	b = appendEventTime(b, &r.Event)
-	b = appendBool(b, r.Deleted)
-	b = appendText(b, attributesOf(&r.Event))
-	b = appendTime(b, r.Horizon)
-	b = appendText(b, r.Source)
-	b = appendInt4(b, r.Number)
-	b = appendText(b, r.Position)
-	b = appendInt8(b, epoch)
-	return appendBool(b, r.Spilled)
+// appendBufferRow also takes the row into the digest of the buffer.
+func (h *Shard) appendBufferRow(b []byte, r *stream.BufferRow) []byte {
+	b = appendColumns(b, 16)
+	columns := len(b)
+	b = h.appendBufferColumns(b, r)
+	hash := hashColumns(b[columns:])
+	h.live.add(hash)
+	b = appendBool(b, r.Spilled)
+	return appendBytes(b, hash[:])
 }
 
-func (h *Shard) encodeMatches(b []byte, order []sortKey, d *stream.Delta) []byte {
+func (h *Shard) encodeMatches(b []byte, c *copies, d *stream.Delta) []byte {
 	b = append(b, copyHeader...)
-	for _, k := range order {
+	for _, k := range c.order {
 		r := &d.Changes[k.index]
-		b = appendColumns(b, 17)
-		b = appendInt4(b, h.generation)
-		b = appendInt4(b, h.shard)
-		b = appendBytes(b, r.MatchID[:])
-		b = appendText(b, r.Kind)
+		b = appendColumns(b, 18)
+		b = h.appendSaid(b, &r.Result)
 		b = appendText(b, r.Status)
-		b = appendTextOrNull(b, r.Left.ID)
-		b = appendRevision(b, &r.Left)
-		b = appendTextOrNull(b, r.Right.ID)
-		b = appendRevision(b, &r.Right)
-		b = appendText(b, r.Key)
-		b = appendMemberTime(b, &r.Left)
-		b = appendMemberTime(b, &r.Right)
-		b = appendTime(b, r.Horizon)
-		b = appendTextOrNull(b, r.Verdict)
-		b = appendJSONBOrNull(b, r.Differences)
 		b = appendInt8(b, d.Epoch)
 		b = appendInt8(b, d.Epoch)
+		b = c.appendMatchHash(b, k.index, d)
 	}
 	return append(b, copyTrailer...)
+}
+
+// appendMatchHash appends the hash of a changed row: what it says, where it stands.
+func (c *copies) appendMatchHash(b []byte, index int32, d *stream.Delta) []byte {
+	r := &d.Changes[index]
+	c.scratch = appendStanding(c.scratch[:0], &r.MatchID, r.Status, d.Epoch)
+	standing := hashColumns(c.scratch)
+	b = append(b, 0, 0, 0, byte(len(standing)+len(c.said[index])))
+	b = append(b, c.said[index][:]...)
+	return append(b, standing[:]...)
 }
 
 func (h *Shard) encodeTransitions(b []byte, order []sortKey, d *stream.Delta) []byte {

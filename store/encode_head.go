@@ -3,11 +3,8 @@ package store
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"slices"
-
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -137,6 +134,12 @@ func (h *Shard) encodeCorrections(d *stream.Delta) statement {
 	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, r.Source) })
 	array(a, int4Array, rows, func(b []byte, r *row) []byte { return appendInt4(b, r.Number) })
 	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, r.Position) })
+	ordinal := int32(-1)
+	array(a, byteaArray, rows, func(b []byte, r *row) []byte {
+		ordinal++
+		hash := hashColumns(h.appendCorrection(nil, d.Epoch, ordinal, r))
+		return appendBytes(b, hash[:])
+	})
 	return s
 }
 
@@ -151,6 +154,12 @@ func (h *Shard) encodeQuarantined(d *stream.Delta) statement {
 	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, r.Position) })
 	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, r.Reason) })
 	array(a, byteaArray, rows, func(b []byte, r *row) []byte { return appendBytes(b, r.Raw) })
+	ordinal := int32(-1)
+	array(a, byteaArray, rows, func(b []byte, r *row) []byte {
+		ordinal++
+		hash := hashColumns(h.appendQuarantined(nil, d.Epoch, ordinal, r))
+		return appendBytes(b, hash[:])
+	})
 	return s
 }
 
@@ -179,50 +188,6 @@ func (h *Shard) encodeOffsets(d *stream.Delta) statement {
 	array(a, timeArray, rows, func(b []byte, r *row) []byte { return appendTime(b, r.LastEventAt) })
 	array(a, textArray, rows, func(b []byte, r *row) []byte { return appendText(b, r.Identity) })
 	return s
-}
-
-// manifest encodes the epoch's manifest as the child of parent.
-func (h *Shard) manifest(e *Epoch, parent int64) statement {
-	s := h.statement("epoch_manifest")
-	a, d, n := &s.args, e.delta, &e.delta.Counts
-	a.int8(d.Epoch)
-	a.int8(parent)
-	a.add(pgtype.UUIDOID, h.attempt[:])
-	a.time(d.Clock)
-	a.time(d.WatermarkBefore)
-	a.time(d.WatermarkAfter)
-	a.jsonb(e.sources)
-	for _, count := range []int64{
-		n.Read, n.Accepted, n.Duplicate, n.Stale, n.Late, n.Quarantined, n.OutOfShard, n.Ahead,
-		n.Paired, n.ProvisionalOpened, n.Retracted, n.Superseded, n.Final, n.Expired, n.Buffered,
-	} {
-		a.int8(count)
-	}
-	return s
-}
-
-// describeSources gives the manifest's JSON array of the partitions.
-func describeSources(progress []stream.Progress) string {
-	type source struct {
-		Side      string `json:"side"`
-		Source    string `json:"source"`
-		Partition int32  `json:"partition"`
-		From      string `json:"from"`
-		To        string `json:"to"`
-		Watermark string `json:"watermark"`
-		Idle      bool   `json:"idle"`
-	}
-	list := make([]source, len(progress))
-	for i, p := range progress {
-		list[i] = source{
-			p.Side.String(), p.Source, p.Number, p.From, p.To, p.Watermark.String(), p.Idle,
-		}
-	}
-	text, err := json.Marshal(list)
-	if err != nil {
-		panic(fmt.Sprintf("store: describe sources %v: %v", list, err))
-	}
-	return string(text)
 }
 
 // mustNumber reads a position of the quarantine source. Only this package makes them.

@@ -21,6 +21,9 @@ var (
 	// ErrFenced reports that another worker has taken the shard. Nothing was written.
 	ErrFenced = errors.New(
 		"the shard was taken by another worker; only one may run it, stop the one you don't want")
+	// ErrDamaged reports stored rows that are not what was written. Errors that wrap it are a
+	// *DamageError where the rows are known.
+	ErrDamaged = errors.New("stored rows are damaged")
 	// ErrTimedOut reports a transaction ended by statement_timeout. Nothing was written; a smaller
 	// epoch may fit.
 	ErrTimedOut = errors.New("the epoch took longer than statement_timeout")
@@ -61,6 +64,7 @@ const (
 // SQLSTATE codes that decide the class; others by their first two characters.
 const (
 	codeUniqueViolation = "23505"
+	codeNotNull         = "23502"
 	codeDivisionByZero  = "22012"
 	codeQueryCanceled   = "57014"
 	codeReadOnly        = "25006"
@@ -111,6 +115,12 @@ func lost(err error) bool {
 	return errors.As(err, &connect) || errors.As(err, &network) || errors.Is(err, io.EOF) ||
 		errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, net.ErrClosed) ||
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, pgconn.ErrConnClosed)
+}
+
+// missedResult tells that epoch_upsert found no active row that it was to withdraw.
+func missedResult(err error) bool {
+	var pg *pgconn.PgError
+	return errors.As(err, &pg) && pg.Code == codeNotNull && pg.TableName == "match_transition"
 }
 
 func hasCode(err error, code string) bool {

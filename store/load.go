@@ -18,7 +18,7 @@ func (h *Shard) Load(ctx context.Context, watermark stream.Micros) (stream.Found
 	var found stream.Found
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() (err error) {
-		found.Rows, err = load(both, h, h.loading("load_rows", watermark), (*decoder).row)
+		found.Rows, err = load(both, h, h.loading("load_rows", watermark), loadedRow)
 		return err
 	})
 	group.Go(func() (err error) {
@@ -123,6 +123,8 @@ func (h *Shard) loading(name string, watermark stream.Micros) statement {
 	return s
 }
 
+func loadedRow(d *decoder, v [][]byte) stream.BufferRow { return d.row(v[:12], v[12]) }
+
 func loadedResult(d *decoder, v [][]byte) stream.Result { return d.result(v[:2], v[2:]) }
 
 // load runs one statement and decodes its rows.
@@ -136,8 +138,8 @@ func load[T any](
 		}
 		defer conn.Release()
 		list = nil
-		var d decoder
-		return runBatch(ctx, conn.Conn().PgConn(), []statement{s}, map[int]reader{
+		d := decoder{shard: h}
+		err = runBatch(ctx, conn.Conn().PgConn(), []statement{s}, map[int]reader{
 			0: func(rows *pgconn.ResultReader) error {
 				for rows.NextRow() {
 					list = append(list, decode(&d, rows.Values()))
@@ -145,6 +147,7 @@ func load[T any](
 				return nil
 			},
 		})
+		return errors.Join(err, d.damaged())
 	})
 	return list, err
 }

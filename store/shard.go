@@ -44,8 +44,11 @@ type Shard struct {
 	shard      int32
 	attempt    uuid.UUID
 
-	// epoch and token are what the next commit is fenced by.
+	// epoch and token are what the next commit is fenced by; digest is that of the epoch's manifest.
 	epoch, token int64
+	digest       [digestSize]byte
+	// live is the digest of the buffer after the newest epoch that was encoded.
+	live setDigest
 	// unsettled is set when a connection was lost: a transaction may be under way, and the shard
 	// has to be acquired again before anything is written.
 	unsettled bool
@@ -68,9 +71,6 @@ func (s *Store) Take(
 	}
 	return h, nil
 }
-
-// Attempt gives the identity of this run over the shard.
-func (h *Shard) Attempt() string { return h.attempt.String() }
 
 // Stats gives the counts so far.
 func (h *Shard) Stats() Stats {
@@ -108,11 +108,17 @@ func (h *Shard) takeTx(ctx context.Context, tx pgx.Tx, worker string) error {
 	if h.Progress, err = pgx.CollectRows(rows, scanProgress); err != nil {
 		return fmt.Errorf("read the source offsets: %w", err)
 	}
-	row = tx.QueryRow(ctx, sql("take_buffered"), h.generation, h.shard, h.epoch)
-	err = row.Scan(&h.Buffered)
-	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+	var live, digest []byte
+	row = tx.QueryRow(ctx, sql("take_manifest"), h.generation, h.shard, h.epoch)
+	err = row.Scan(&h.Buffered, &live, &digest)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
 		return fmt.Errorf("read the manifest of epoch %d: %w", h.epoch, err)
 	}
+	h.live = readSetDigest(live)
+	copy(h.digest[:], digest)
 	return nil
 }
 

@@ -37,6 +37,10 @@ type Config struct {
 	RetryFor time.Duration
 	// OnRetry, when set, is told of each failure that is retried, and how many there were.
 	OnRetry func(err error, attempt int)
+	// OnStep, when set, is told before and after each statement of what is written, by its name;
+	// statements then go one by one instead of together. An error that it returns is the
+	// statement's. It is there for crash tests.
+	OnStep func(ctx context.Context, statement string, done bool) error
 	// Configure, when set, changes the pool's configuration before it is opened.
 	Configure func(*pgxpool.Config)
 }
@@ -48,6 +52,7 @@ type Store struct {
 	statements map[string]string
 	retryFor   time.Duration
 	onRetry    func(err error, attempt int)
+	onStep     func(ctx context.Context, statement string, done bool) error
 }
 
 // Open opens the pool and reaches the server once.
@@ -66,7 +71,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	s := &Store{
 		pool: pool, schema: config.Schema, statements: map[string]string{},
-		retryFor: config.RetryFor, onRetry: config.OnRetry,
+		retryFor: config.RetryFor, onRetry: config.OnRetry, onStep: config.OnStep,
 	}
 	for _, name := range statementNames {
 		s.statements[name] = queries.Render(queries.Engine(name), config.Schema)
@@ -123,7 +128,7 @@ var statementNames = []string{
 	"epoch_settings", "epoch_fence", "epoch_retire", "epoch_upsert", "epoch_corrections",
 	"epoch_quarantine", "epoch_resolve", "epoch_offsets", "epoch_manifest", "epoch_notify",
 	"epoch_buffer_copy", "epoch_match_copy", "epoch_transition_copy",
-	"reacquire", "manifest_attempt", "take", "take_progress", "take_buffered", "leave",
+	"reacquire", "manifest_attempt", "take", "take_progress", "take_manifest", "leave",
 	"register_reconciliation", "register_generation", "serving",
 	"released", "release", "lock_shard", "quarantine_status",
 }

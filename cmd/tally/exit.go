@@ -49,6 +49,7 @@ var sentinelCodes = []struct {
 	{store.ErrRuleChanged, exitUsage},
 	{store.ErrOtherRule, exitUsage},
 	{migrations.ErrBehind, exitUsage},
+	{store.ErrDamaged, exitIntegrity},
 	{stream.ErrPositionLost, exitPosition},
 	{store.ErrFenced, exitFenced},
 }

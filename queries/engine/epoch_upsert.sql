@@ -1,35 +1,62 @@
 -- Writes result rows that may exist, and their transitions from the status they had. A row that
--- exists keeps its members and the epoch that opened it. Returns nothing.
+-- exists keeps the epoch that opened it; one that is withdrawn also keeps what it said. Where the
+-- row to withdraw is not there, or not active, its transition has no reason, which the table
+-- refuses. Returns nothing.
 with change as (
-    select * from unnest(
+    select *, status in ('matched', 'provisional', 'final') as published from unnest(
         $4::integer[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::bigint[],
         $10::text[], $11::bigint[], $12::text[], $13::timestamptz[], $14::timestamptz[],
-        $15::timestamptz[], $16::text[], $17::text[], $18::text[]
+        $15::timestamptz[], $16::text[], $17::text[], $18::text[], $19::bytea[]
     ) as c (
         ordinal, match_id, kind, status, left_id, left_revision, right_id, right_revision, key,
-        left_time, right_time, horizon, verdict, differences, reason)
-), written as (
+        left_time, right_time, horizon, verdict, differences, reason, row_hash)
+), published as (
     insert into :"schema".match (
         generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
         right_revision, key, left_time, right_time, horizon, verdict, differences, opened_epoch,
-        changed_epoch)
+        changed_epoch, row_hash)
     select
         $1::integer, $2::integer, match_id, kind, status, left_id, left_revision, right_id,
-        right_revision, key, left_time, right_time, horizon, verdict, differences::jsonb,
-        $3::bigint, $3::bigint
+        right_revision, key, left_time, right_time, horizon, verdict, differences::json,
+        $3::bigint, $3::bigint, row_hash
     from change
+    where published
     on conflict (generation_id, shard, match_id) do update set
+        kind = excluded.kind,
         status = excluded.status,
+        left_id = excluded.left_id,
+        left_revision = excluded.left_revision,
+        right_id = excluded.right_id,
+        right_revision = excluded.right_revision,
+        key = excluded.key,
+        left_time = excluded.left_time,
+        right_time = excluded.right_time,
         horizon = excluded.horizon,
-        -- A row that is withdrawn keeps what it said.
-        verdict = case excluded.status when 'matched' then excluded.verdict else match.verdict end,
-        differences = case excluded.status
-            when 'matched' then excluded.differences else match.differences end,
-        changed_epoch = excluded.changed_epoch
+        verdict = excluded.verdict,
+        differences = excluded.differences,
+        changed_epoch = excluded.changed_epoch,
+        row_hash = excluded.row_hash
+), withdrawn as (
+    update :"schema".match m set
+        status = f.status,
+        changed_epoch = $3::bigint,
+        row_hash = substr(m.row_hash, 1, 16) || substr(f.row_hash, 17)
+    from (
+        select x.place, c.status, c.row_hash
+        from change c
+        cross join lateral (
+            select y.ctid as place from :"schema".match y
+            where y.generation_id = $1::integer and y.shard = $2::integer
+                and y.match_id = c.match_id
+            offset 0) x
+        where not c.published) f
+    where m.ctid = f.place
 )
 insert into :"schema".match_transition
     (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
-select $1::integer, $2::integer, $3::bigint, c.ordinal, c.match_id, m.status, c.status, c.reason
+select
+    $1::integer, $2::integer, $3::bigint, c.ordinal, c.match_id, m.status, c.status,
+    case when c.published or m.status in ('matched', 'provisional', 'final') then c.reason end
 from change c
 left join lateral (
     select x.status from :"schema".match x

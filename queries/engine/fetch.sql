@@ -38,7 +38,7 @@ with asked as materialized (
     cross join lateral (
         select
             x.side, x.id, x.revision, x.key, x.event_time, x.deleted, x.attributes, x.horizon,
-            x.source, x.partition, x.position, x.added_epoch
+            x.source, x.partition, x.position, x.added_epoch, x.row_hash
         from :"schema".buffer x
         where hashtextextended(x.key, 0) = hashtextextended(w.key, 0) and x.key = w.key
             and x.horizon >= $3::timestamptz and x.retired_epoch is null and x.spilled
@@ -49,16 +49,16 @@ with asked as materialized (
     -- A row without a key has no partners and comes alone.
     (select distinct on (side, id)
         side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
-        position, added_epoch
+        position, added_epoch, row_hash
     from (
         select
             side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
-            position, added_epoch
+            position, added_epoch, row_hash
         from by_id where key = ''
         union all
         select
             side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
-            position, added_epoch
+            position, added_epoch, row_hash
         from due where key = '') alone
     order by side, id)
 ), member as materialized (
@@ -109,21 +109,21 @@ with asked as materialized (
 )
 select
     'row'::text as part, key, horizon, side, id, revision, event_time, deleted,
-    attributes::text as attributes, source, partition, position, added_epoch,
+    attributes, source, partition, position, added_epoch,
     null::bytea as match_id, null::text as kind, null::text as status, null::text as left_id,
     null::bigint as left_revision, null::text as right_id, null::bigint as right_revision,
     null::timestamptz as left_time, null::timestamptz as right_time, null::text as verdict,
-    null::text as differences
+    null::json as differences, null::bigint as changed_epoch, row_hash
 from found
 union all
 select
     'result', key, horizon, null, null, null, null, null, null, null, null, null, null,
     match_id, kind, status, left_id, left_revision, right_id, right_revision, left_time,
-    right_time, verdict, differences::text
+    right_time, verdict, differences, changed_epoch, row_hash
 from result
 union all
 select
     'due', null, max(horizon), null, null, count(*), null, null, null, null, number::integer,
-    null, null, null, null, null, null, null, null, null, null, null, null, null
+    null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
 from due
 group by number

@@ -2,7 +2,8 @@
 -- look-ups are written as in fetch.
 select distinct on (m.match_id)
     m.key, m.horizon, m.match_id, m.kind, m.status, m.left_id, m.left_revision, m.right_id,
-    m.right_revision, m.left_time, m.right_time, m.verdict, m.differences::text
+    m.right_revision, m.left_time, m.right_time, m.verdict, m.differences, m.changed_epoch,
+    m.row_hash
 from unnest($4::text[], $5::text[]) as g (side, id)
 cross join lateral (
     select y.* from :"schema".match y

@@ -1,0 +1,162 @@
+package store
+
+import (
+	"bytes"
+	"fmt"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// decoder turns rows into values, and checks the hash of each. It keeps what many rows have in
+// common.
+type decoder struct {
+	shard   *Shard
+	buf     []byte
+	sources map[string]string
+	damage  []Damage
+}
+
+// damaged gives the rows whose hash was not right, as a *DamageError.
+func (d *decoder) damaged() error { return damageError(d.damage) }
+
+// fetched takes one row of the statement fetch.
+func (d *decoder) fetched(v [][]byte, needs *stream.Needs, found *stream.Found) {
+	switch part, rest := string(v[0]), v[1:]; part {
+	case "row":
+		found.Rows = append(found.Rows, d.row(rest[:12], rest[24]))
+	case "result":
+		found.Results = append(found.Results, d.result(rest[:2], rest[12:]))
+	case "due":
+		last, count, number := readTime(v[2]), readInt8(v[5]), readInt4(v[10])
+		if count >= int64(needs.DueMax) {
+			to := &found.DueTo[number-1]
+			*to = min(*to, last+1)
+		}
+	}
+}
+
+// row takes the columns key, horizon, side, id, revision, event_time, deleted, attributes, source,
+// partition, position, added_epoch; and the hash.
+func (d *decoder) row(v [][]byte, hash []byte) stream.BufferRow {
+	d.buf = d.appendOwn(d.buf[:0])
+	d.buf = appendColumnsOf(d.buf, v, 2, 3, 4, 0, 5, 6, 7, 1, 8, 9, 10, 11)
+	if h := hashColumns(d.buf); !bytes.Equal(h[:], hash) {
+		d.note("buffer", fmt.Sprintf("%s %s, added in epoch %d", v[2], v[3], readInt8(v[11])))
+	}
+	var t texts
+	t, d.buf = newTexts(d.buf, v[0], v[3], v[7], v[10])
+	r := stream.BufferRow{
+		Side:    readSide(v[2]),
+		Horizon: readTime(v[1]),
+		Source:  d.source(v[8]),
+		Number:  readInt4(v[9]),
+		Event: stream.Event{
+			Key: t.next(v[0]), ID: t.next(v[3]), Attributes: t.next(v[7]),
+			Revision: readInt8(v[4]), Time: readTime(v[5]), HasTime: v[5] != nil,
+			Deleted: readBool(v[6]),
+		},
+		AddedEpoch: readInt8(v[11]),
+	}
+	r.Position = t.next(v[10])
+	return r
+}
+
+// result takes the columns key, horizon; match_id, kind, status, left_id, left_revision, right_id,
+// right_revision, left_time, right_time, verdict, differences, changed_epoch, row_hash.
+func (d *decoder) result(head, v [][]byte) stream.Result {
+	d.checkResult(head, v)
+	var t texts
+	t, d.buf = newTexts(d.buf, head[0], v[3], v[5], v[10])
+	r := stream.Result{
+		Key:     t.next(head[0]),
+		Horizon: readTime(head[1]),
+		Kind:    kindOf(v[1]),
+		Status:  statusOf(v[2]),
+		Verdict: verdictOf(v[9]),
+		Left:    stream.Member{ID: t.next(v[3]), Revision: readInt8(v[4]), Time: readTime(v[7])},
+		Right:   stream.Member{ID: t.next(v[5]), Revision: readInt8(v[6]), Time: readTime(v[8])},
+	}
+	copy(r.MatchID[:], v[0])
+	r.Differences = t.next(v[10])
+	return r
+}
+
+// checkResult compares both halves of a result's hash.
+func (d *decoder) checkResult(head, v [][]byte) {
+	d.buf = d.appendOwn(d.buf[:0])
+	d.buf = appendColumnsOf(d.buf, v, 0, 1, 3, 4, 5, 6)
+	d.buf = appendColumnsOf(d.buf, head, 0)
+	d.buf = appendColumnsOf(d.buf, v, 7, 8)
+	d.buf = appendColumnsOf(d.buf, head, 1)
+	d.buf = appendColumnsOf(d.buf, v, 9, 10)
+	said := hashColumns(d.buf)
+	d.buf = appendColumnsOf(d.buf[:0], v, 0, 2, 11)
+	standing := hashColumns(d.buf)
+	if hash := v[12]; !bytes.Equal(said[:], hash[:16]) || !bytes.Equal(standing[:], hash[16:]) {
+		d.note("match", fmt.Sprintf("%x", v[0]))
+	}
+}
+
+// appendOwn appends the columns that all rows of the shard have in common.
+func (d *decoder) appendOwn(b []byte) []byte {
+	return appendInt4(appendInt4(b, d.shard.generation), d.shard.shard)
+}
+
+func (d *decoder) note(table, row string) {
+	d.damage = append(d.damage, Damage{Table: table, Row: row, What: "its row_hash is not that of its columns"})
+}
+
+// source gives one string for all rows of a source.
+func (d *decoder) source(v []byte) string {
+	if name, ok := d.sources[string(v)]; ok {
+		return name
+	}
+	if d.sources == nil {
+		d.sources = map[string]string{}
+	}
+	name := string(v)
+	d.sources[name] = name
+	return name
+}
+
+// appendColumnsOf appends values of a row, in the order given, as a hash takes them.
+func appendColumnsOf(b []byte, v [][]byte, order ...int) []byte {
+	for _, i := range order {
+		if v[i] == nil {
+			b = appendNull(b)
+		} else {
+			b = appendBytes(b, v[i])
+		}
+	}
+	return b
+}
+
+func kindOf(v []byte) stream.Kind {
+	switch string(v) {
+	case string(stream.Pair):
+		return stream.Pair
+	case string(stream.LeftOnly):
+		return stream.LeftOnly
+	}
+	return stream.RightOnly
+}
+
+func statusOf(v []byte) stream.Status {
+	switch string(v) {
+	case string(stream.Matched):
+		return stream.Matched
+	case string(stream.Provisional):
+		return stream.Provisional
+	}
+	return stream.Final
+}
+
+func verdictOf(v []byte) string {
+	switch string(v) {
+	case "agree":
+		return "agree"
+	case "differ":
+		return "differ"
+	}
+	return ""
+}
