@@ -47,6 +47,8 @@ create table :"schema".shard (
     fencing_token bigint not null default 0,
     attempt_id uuid,
     worker text,
+    lease_until timestamptz not null default '-infinity',
+    requested_by text,
     watermark timestamptz not null default '-infinity',
     primary key (generation_id, shard)
 ) with (fillfactor = 50);
@@ -56,7 +58,9 @@ comment on column :"schema".shard.shard is 'Number of the shard, from 0.';
 comment on column :"schema".shard.epoch is 'The newest committed epoch; numbers only grow. 0 before the first.';
 comment on column :"schema".shard.fencing_token is 'Grows with each take-over; a commit under an older token is refused.';
 comment on column :"schema".shard.attempt_id is 'The attempt that holds the shard.';
-comment on column :"schema".shard.worker is 'Host and process of the worker that holds the shard.';
+comment on column :"schema".shard.worker is 'Host and process of the worker that holds the shard; of the one that may take it next when it was handed over.';
+comment on column :"schema".shard.lease_until is 'Until then, by the clock of this database, no other worker may take the shard; each commit and heartbeat extends it. -infinity when it was released.';
+comment on column :"schema".shard.requested_by is 'Worker that asks the holder to hand the shard over, because it has fewer than its share.';
 comment on column :"schema".shard.watermark is 'Low watermark: event time up to which both sides are believed complete.';
 
 create table :"schema".attempt (
@@ -86,7 +90,7 @@ comment on column :"schema".attempt.restored_from is 'What it fell back to: a re
 comment on column :"schema".attempt.damage is 'Array of {table, row, what}: what did not verify when it took the shard.';
 comment on column :"schema".attempt.started_at is 'When it took the shard.';
 comment on column :"schema".attempt.ended_at is 'When it left; null while it runs, or when it was killed.';
-comment on column :"schema".attempt.outcome is 'How it ended: done, stopped, fenced or the error.';
+comment on column :"schema".attempt.outcome is 'How it ended: done, stopped, handed over, fenced or the error.';
 
 create table :"schema".source_offset (
     generation_id integer not null,

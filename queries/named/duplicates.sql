@@ -51,7 +51,8 @@ with event as not materialized (
          from jsonb_to_recordset(e.sources) as p (source text, "from" text, "to" text)
          where p."from" is distinct from p."to") as sources
     from :"schema".epochs e
-    where e.duplicate > 0 and (:'reconciliation' = '' or e.reconciliation = :'reconciliation')
+    where e.duplicate > 0 and e.status = 'committed'
+        and (:'reconciliation' = '' or e.reconciliation = :'reconciliation')
 ), answer as (
     select 1 as place, * from equal
     union all

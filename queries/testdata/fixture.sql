@@ -59,13 +59,14 @@ values
     (4, 0, 'right', 'b', 0, '', '-infinity', false, '2026-01-10 12:00Z', 'i', 1);
 
 insert into :"schema".epoch (
-    generation_id, shard, epoch, parent_epoch, attempt_id, clock, watermark_before,
+    generation_id, shard, epoch, kind, parent_epoch, attempt_id, clock, watermark_before,
     watermark_after, sources, read, accepted, duplicate, stale, late, quarantined, out_of_shard,
     ahead, paired, provisional_opened, retracted, superseded, final, expired, buffered,
-    started_at, committed_at)
-select g, s, e, e - 1, '00000000-0000-0000-0000-0000000000a7', at, wb, wa, sources::jsonb,
+    buffer_digest, output_digest, parent_digest, started_at, committed_at, digest)
+select g, s, e, 'epoch', e - 1, '00000000-0000-0000-0000-0000000000a7', at, wb, wa,
+    sources::json,
     accepted + duplicate + late + quarantined, accepted, duplicate, 0, late, quarantined, 0,
-    0, 0, 0, 0, 0, 0, 0, buffered, at - interval '100 ms', at
+    0, 0, 0, 0, 0, 0, 0, buffered, '', '', '', at - interval '100 ms', at, ''
 from (values
     (2, 0, 1, '2026-01-10 12:10:00Z'::timestamptz, '-infinity'::timestamptz,
         '2026-01-10 11:40Z'::timestamptz,
@@ -87,10 +88,11 @@ from (values
 
 insert into :"schema".buffer (
     generation_id, shard, side, id, revision, key, event_time, deleted, attributes, horizon,
-    source, partition, position, added_epoch, retired_epoch)
+    source, partition, position, added_epoch, retired_epoch, row_hash)
 select g, s, side, id, revision, key, at, deleted, attributes::json,
     at + case side when 'left' then interval '15 min' else interval '6 min' end,
-    case side when 'left' then 'ledger' else 'bank' end, 0, position, added, retired
+    case side when 'left' then 'ledger' else 'bank' end, 0, position, added, retired,
+    substr(sha256(''), 1, 16)
 from (values
     (1, 0, 'left', 'L1', 9, 'k1', '2026-01-10 11:00Z'::timestamptz, false, '{"amount":999}', '1',
         1, null::bigint),
@@ -118,17 +120,18 @@ from (values
 
 -- A tombstone of an event never seen, without time or key.
 insert into :"schema".buffer
-values (4, 0, 'left', 'F2', 1, '', null, true, '{}', '-infinity', 'ledger', 0, '6', 1, null);
+values (4, 0, 'left', 'F2', 1, '', null, true, '{}', '-infinity', 'ledger', 0, '6', 1, null, false,
+    substr(sha256(''), 1, 16));
 
 insert into :"schema".match (
     generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
     right_revision, key, left_time, right_time, horizon, verdict, differences, opened_epoch,
-    changed_epoch)
+    changed_epoch, row_hash)
 select g, s, decode(repeat(id, 32), 'hex'),
     case when r is null then 'left_only' when l is null then 'right_only' else 'pair' end,
     status, l, lr, r, rr, key, lt, rt,
-    greatest(lt + interval '15 min', rt + interval '6 min'), verdict, differences::jsonb, opened,
-    changed
+    greatest(lt + interval '15 min', rt + interval '6 min'), verdict, differences::json, opened,
+    changed, sha256('')
 from (values
     (1, 0, '10', 'matched', 'L1', 9, 'R1', 9, 'k1', '2026-01-10 11:00Z'::timestamptz,
         '2026-01-10 11:05Z'::timestamptz, null, null, 1, 1),
@@ -166,9 +169,9 @@ from (values
 
 insert into :"schema".match (
     generation_id, shard, match_id, kind, status, right_id, right_revision, key, right_time,
-    horizon, opened_epoch, changed_epoch)
+    horizon, opened_epoch, changed_epoch, row_hash)
 select 5, 0, sha256(n::text::bytea), 'right_only', 'final', 'A' || n, 1, 'a', now() - age,
-    now() - age + interval '6 min', 1, 1
+    now() - age + interval '6 min', 1, 1, sha256('')
 from (values (1, interval '0'), (2, interval '23:59:59.999999'), (3, interval '24 hours'),
     (4, interval '191:59:59.999999'), (5, interval '192 hours'),
     (6, interval '743:59:59.999999'), (7, interval '744 hours'), (8, interval '9000 hours')
@@ -195,23 +198,24 @@ from (values
 
 insert into :"schema".correction (
     generation_id, shard, epoch, ordinal, side, id, revision, key, event_time, deleted, attributes,
-    reason, interval_from, interval_to, source, partition, position, status, resolved_by)
-values
-    (2, 0, 3, 1, 'left', 'L5', 2, 'k5', '2026-01-10 11:00Z', false, '{"amount":55}',
-        'sealed_revision', '2026-01-10 10:59Z', '2026-01-10 11:10Z', 'ledger', 0, '700', 'open',
-        null),
+    reason, interval_from, interval_to, source, partition, position, status, resolved_by, row_hash)
+select *, substr(sha256(''), 1, 16) from (values
+    (2, 0, 3, 1, 'left', 'L5', 2, 'k5', '2026-01-10 11:00Z'::timestamptz, false,
+        '{"amount":55}'::json, 'sealed_revision', '2026-01-10 10:59Z'::timestamptz,
+        '2026-01-10 11:10Z'::timestamptz, 'ledger', 0, '700', 'open', null::integer),
     (2, 0, 3, 2, 'right', 'R30', 1, 'k4', '2026-01-10 11:00Z', false, '{"amount":30}',
         'past_horizon', '2026-01-10 10:50Z', '2026-01-10 11:01Z', 'bank', 0, '710', 'resolved', 2),
     (2, 0, 3, 10, 'left', 'L31', 1, '', null, true, '{}', 'sealed_revision', '-infinity',
-        'infinity', 'ledger', 0, '720', 'open', null);
+        'infinity', 'ledger', 0, '720', 'open', null)) as x;
 
 insert into :"schema".quarantine (
     generation_id, shard, epoch, ordinal, side, source, partition, position, reason, raw, status,
-    repaired, released_seq, released_at)
-values
+    repaired, released_seq, released_at, row_hash)
+select *, substr(sha256(''), 1, 16) from (values
     (2, 0, 3, 1, 'left', 'ledger', 0, '800', 'bad_time',
-        '{"payment_id":"L4","revision":2,"occurred_at":"yesterday"}', 'open', null, null, null),
+        '{"payment_id":"L4","revision":2,"occurred_at":"yesterday"}'::bytea, 'open', null::bytea,
+        null::bigint, null::timestamptz),
     (2, 0, 3, 2, 'left', 'ledger', 0, '810', 'nul_character', '\x7b226964223a224c400022',
         'open', null, null, null),
     (2, 0, 3, 3, 'right', 'bank', 0, '820', 'not_json', 'L4', 'released', '{"id":"L4"}', 1,
-        '2026-01-10 13:00Z');
+        '2026-01-10 13:00Z')) as x;
