@@ -166,6 +166,7 @@ func (h *Shard) begin(e *Epoch) []statement {
 	fence.args.int8(h.epoch)
 	fence.args.int8(e.delta.Epoch)
 	fence.args.time(e.delta.WatermarkAfter)
+	fence.args.int8(h.store.leaseFor.Microseconds())
 	const settings = "epoch_settings"
 	return []statement{
 		{name: "begin", sql: "begin"},
@@ -221,6 +222,7 @@ func (h *Shard) reacquire(
 	take := h.statement("reacquire")
 	take.args.uuid(h.attempt)
 	take.args.int8(h.token)
+	take.args.int8(h.store.leaseFor.Microseconds())
 	look := h.statement("manifest_attempt")
 	look.args.int8(e.delta.Epoch)
 	err = runBatch(ctx, conn, []statement{take, look}, map[int]reader{

@@ -66,7 +66,7 @@ func (b *bundle) dumpOf(t testing.TB, generation int32) string {
 	} {
 		sql := fmt.Sprintf(`select coalesce(string_agg(j::text, E'\n' order by j::text), '')
 			from (select to_jsonb(x) - array['attempt_id', 'fencing_token', 'worker',
-				'started_at', 'committed_at', 'released_at', 'generation_id', 'row_hash',
+				'lease_until', 'requested_by', 'started_at', 'committed_at', 'released_at', 'generation_id', 'row_hash',
 				'buffer_digest', 'output_digest', 'parent_digest', 'digest'] as j
 			from %s x where generation_id = $1) y`,
 			pgx.Identifier{b.db.Schema, table}.Sanitize())

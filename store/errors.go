@@ -19,8 +19,9 @@ var (
 	// ErrNoShard reports a shard that was never registered.
 	ErrNoShard = errors.New("no such shard")
 	// ErrFenced reports that another worker has taken the shard. Nothing was written.
-	ErrFenced = errors.New(
-		"the shard was taken by another worker; only one may run it, stop the one you don't want")
+	ErrFenced = errors.New("the shard was taken by another worker")
+	// ErrHeld reports a shard whose lease another worker holds.
+	ErrHeld = errors.New("another worker holds the shard's lease")
 	// ErrDamaged reports stored rows that are not what was written. Errors that wrap it are a
 	// *DamageError where the rows are known.
 	ErrDamaged = errors.New("stored rows are damaged")

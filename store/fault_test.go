@@ -24,7 +24,9 @@ const (
 	afterReply  cut = "after the reply has come, before it is read"
 )
 
-var errCut = errors.New("connection cut by the test")
+var errCut error = &net.OpError{
+	Op: "write", Net: "tcp", Err: errors.New("connection cut by the test"),
+}
 
 // fault cuts connections: at the message with number at, and again after each gap messages more,
 // as many times as it says. A new connection asks for TLS and starts up before its first

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -57,13 +58,25 @@ func (b *bundle) register(t testing.TB, name string, shards int) int32 {
 	return generation
 }
 
+// take takes the shard, from whoever holds it as well: the lease runs out first.
 func (b *bundle) take(t testing.TB, s *store.Store) *store.Shard {
 	t.Helper()
+	b.expire(t)
 	h, err := s.Take(t.Context(), b.generation, 0, "host/1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	return h
+}
+
+// expire makes the lease of shard 0 one that has just run out.
+func (b *bundle) expire(t testing.TB) {
+	t.Helper()
+	sql := fmt.Sprintf("update %s set lease_until = clock_timestamp() where generation_id = $1 and "+
+		"shard = 0", pgx.Identifier{b.db.Schema, "shard"}.Sanitize())
+	if _, err := b.db.Pool.Exec(t.Context(), sql, b.generation); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func commit(t testing.TB, h *store.Shard, deltas ...*stream.Delta) {

@@ -34,7 +34,7 @@ type Stats struct {
 }
 
 // Shard is a shard held by one attempt. Commit, Leave and Encode are for one goroutine at a time,
-// each; Fetch may run beside any of them.
+// each; Fetch and Extend may run beside any of them.
 type Shard struct {
 	// State is as it was when the shard was taken; it doesn't follow the commits.
 	State
@@ -56,14 +56,14 @@ type Shard struct {
 	redone, reacquired, resolved atomic.Int64
 }
 
-// Take takes a shard for a new attempt. From then on commits of whoever held it are refused. It
-// returns ErrNoShard when the shard was never registered.
+// Take takes a shard for a new attempt, if its lease is free: see Lease. From then on commits of
+// whoever held it are refused. Errors: ErrHeld, with the holder in a HeldError, while another worker
+// has the lease; ErrNoShard when the shard was never registered.
 func (s *Store) Take(
 	ctx context.Context, generation, shard int32, worker string,
 ) (*Shard, error) {
-	h := &Shard{store: s, generation: generation, shard: shard}
+	h := &Shard{store: s, generation: generation, shard: shard, attempt: uuid.New()}
 	err := s.retry(ctx, func() error {
-		h.attempt = uuid.New()
 		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error { return h.takeTx(ctx, tx, worker) })
 	})
 	if err != nil {
@@ -79,23 +79,13 @@ func (h *Shard) Stats() Stats {
 	}
 }
 
-// Leave ends the attempt; outcome says how: done, stopped, fenced or the error. It changes nothing
-// for another worker that has taken the shard meanwhile.
-func (h *Shard) Leave(ctx context.Context, outcome string) error {
-	_, err := h.store.pool.Exec(ctx, h.store.sql("leave"),
-		h.generation, h.shard, h.attempt.String(), outcome)
-	if err != nil {
-		return fmt.Errorf("end the attempt on shard %d: %w", h.shard, err)
-	}
-	return nil
-}
-
 func (h *Shard) takeTx(ctx context.Context, tx pgx.Tx, worker string) error {
 	sql := h.store.sql
-	row := tx.QueryRow(ctx, sql("take"), h.generation, h.shard, h.attempt.String(), worker)
+	row := tx.QueryRow(ctx, sql("take"), h.generation, h.shard, h.attempt.String(), worker,
+		h.store.leaseFor.Microseconds())
 	err := row.Scan(&h.epoch, &h.token, (*micros)(&h.Watermark))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return ErrNoShard
+		return h.whoHoldsTx(ctx, tx)
 	}
 	if err != nil {
 		return err

@@ -20,6 +20,7 @@ import (
 const (
 	applicationName = "tallystick"
 	retryForDefault = 5 * time.Minute
+	leaseForDefault = 10 * time.Second
 )
 
 // Config says where the store is and how to reach it.
@@ -35,6 +36,8 @@ type Config struct {
 	MaxConns int32
 	// RetryFor bounds how long one operation is retried while Postgres is away. 0 is 5 minutes.
 	RetryFor time.Duration
+	// LeaseFor is how long a shard stays with a worker that gives no sign of life. 0 is 10 seconds.
+	LeaseFor time.Duration
 	// OnRetry, when set, is told of each failure that is retried, and how many there were.
 	OnRetry func(err error, attempt int)
 	// OnStep, when set, is told before and after each statement of what is written, by its name;
@@ -51,6 +54,7 @@ type Store struct {
 	schema     string
 	statements map[string]string
 	retryFor   time.Duration
+	leaseFor   time.Duration
 	onRetry    func(err error, attempt int)
 	onStep     func(ctx context.Context, statement string, done bool) error
 }
@@ -78,6 +82,9 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	if s.retryFor == 0 {
 		s.retryFor = retryForDefault
+	}
+	if s.leaseFor == 0 {
+		s.leaseFor = leaseForDefault
 	}
 	return s, nil
 }
@@ -129,6 +136,7 @@ var statementNames = []string{
 	"epoch_quarantine", "epoch_resolve", "epoch_offsets", "epoch_manifest", "epoch_notify",
 	"epoch_buffer_copy", "epoch_match_copy", "epoch_transition_copy",
 	"reacquire", "manifest_attempt", "take", "take_progress", "take_manifest", "leave",
+	"lease_extend", "lease_list", "lease_request",
 	"register_reconciliation", "register_generation", "serving",
 	"released", "release", "lock_shard", "quarantine_status",
 }
