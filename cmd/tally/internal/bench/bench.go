@@ -41,10 +41,14 @@ const (
 	PartPaced  = "paced"
 	PartState  = "state"
 	PartStored = "stored"
+	// PartRestart is how long a restart takes.
+	PartRestart = "restart"
 )
 
 // Parts lists them all. The run end to end is no part of its own: the others need it.
-func Parts() []string { return []string{PartFloor, PartSQL, PartPaced, PartState, PartStored} }
+func Parts() []string {
+	return []string{PartFloor, PartSQL, PartPaced, PartState, PartStored, PartRestart}
+}
 
 // Config says what to measure.
 type Config struct {
@@ -148,7 +152,7 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		b.rounds, b.smallCache, b.withStored, b.paced,
+		b.rounds, b.smallCache, b.withStored, b.paced, b.restart,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err

@@ -17,6 +17,7 @@ const (
 	goalLatency = 150 // ms
 	goalStored  = 0.9
 	goalState   = 0.5
+	goalRestart = 3000 // ms, of a million rows
 )
 
 // Report holds what was measured.
@@ -32,6 +33,7 @@ type Report struct {
 	first         *run
 	small, stored comparison
 	paced         *pacedFigures
+	restart       *restartFigures
 }
 
 // comparison holds the records a second of runs that are different and of runs as usual.
@@ -59,6 +61,7 @@ func (r *Report) Table(c *Config) *table.Table {
 	r.ratios(w)
 	r.comparisons(w)
 	r.latency(w, c)
+	r.restarts(w)
 	return t
 }
 
@@ -151,6 +154,16 @@ func (r *Report) latency(w writer, c *Config) {
 	w.float(part, "statements an epoch", r.paced.run.statements, "")
 	w.float(part, "round trips an epoch", r.paced.run.roundTrips, "")
 	w.float(part, "writer behind at most", milliseconds(r.paced.behind), "ms")
+}
+
+func (r *Report) restarts(w writer) {
+	if r.restart == nil {
+		return
+	}
+	const part = "restart"
+	w.plain(part, "rows buffered", r.restart.buffered, nil)
+	w.under(part, "start to first commit, lease apart", median(r.restart.took), goalRestart, "ms")
+	w.plain(part, "start to first commit, each round", each(r.restart.took), nil)
 }
 
 // ratios divides round by round.
