@@ -48,14 +48,14 @@ func (s *State) attachRows(rows []stream.BufferRow) map[*row]nearness {
 		b := &rows[i]
 		known, asked := held[b.Key]
 		if !asked {
-			// Rows without a key have no partners: each is known by its id alone.
-			known = b.Key != "" && s.groups[b.Key] != nil
+			// Tombstones without a key, and markers, have no partners: each is known by its id alone.
+			known = b.Key != "" && s.cfg.owns(b.Key) && s.groups[b.Key] != nil
 			held[b.Key] = known
 		}
 		if known || s.ids[b.Side][b.ID] != nil {
 			continue
 		}
-		r := &row{BufferRow: *b}
+		r := &row{BufferRow: *b, marker: !s.cfg.owns(b.Key)}
 		s.ids[b.Side][b.ID] = r
 		s.insert(r)
 		s.cached++
@@ -153,8 +153,8 @@ func (s *State) insert(r *row) {
 	}
 	s.touch(g)
 	r.group = g
-	if r.Deleted {
-		g.tombstones = append(g.tombstones, r)
+	if !r.joins() {
+		g.silent = append(g.silent, r)
 	} else {
 		side := &g.sides[r.Side]
 		at, _ := slices.BinarySearchFunc(*side, r.Time, func(o *row, t stream.Micros) int {
@@ -174,8 +174,8 @@ func (s *State) remove(r *row) {
 	r.group = nil
 	s.touch(g)
 	list := &g.sides[r.Side]
-	if r.Deleted {
-		list = &g.tombstones
+	if !r.joins() {
+		list = &g.silent
 	}
 	at := slices.Index(*list, r)
 	*list = slices.Delete(*list, at, at+1)
@@ -240,7 +240,7 @@ func (s *State) forget(r *row, committed int64) {
 
 // evict drops a whole key from memory, with the rows that are held only as its partners.
 func (s *State) evict(g *group, committed int64) {
-	for _, list := range [][]*row{g.sides[0], g.sides[1], g.tombstones} {
+	for _, list := range [][]*row{g.sides[0], g.sides[1], g.silent} {
 		for _, r := range list {
 			r.phase = evicted
 			r.group = nil

@@ -21,7 +21,7 @@ type judged struct {
 func (s *State) judge(b *stream.Batch) {
 	ids := [2]map[string]*judged{{}, {}}
 	var candidates []winner
-	anyLate := false
+	anyLone := false
 	for i := range b.Parts {
 		part := &b.Parts[i]
 		s.work.delta.Counts.Read += int64(len(part.Records))
@@ -31,33 +31,50 @@ func (s *State) judge(b *stream.Batch) {
 				continue
 			}
 			candidates = append(candidates, c)
-			anyLate = anyLate || c.late
-			if !c.late {
+			anyLone = anyLone || c.lone
+			if !c.lone {
 				s.note(ids[part.Side], c)
 			}
 		}
 	}
-	if anyLate {
-		candidates = s.admitLate(candidates, &ids)
+	if anyLone {
+		candidates = s.admitLone(candidates, &ids, b.Clock)
 	}
 	for _, c := range candidates {
 		s.settleCandidate(c, ids[c.part.Side][c.record.Event.ID])
 	}
 }
 
-// admitLate lets late tombstones stand with the events of the same id that the epoch takes in, as
-// a tombstone of a buffered event is never late, and sets the others aside.
-func (s *State) admitLate(candidates []winner, ids *[2]map[string]*judged) []winner {
-	onTime := *ids
-	*ids = [2]map[string]*judged{{}, {}}
-	return slices.DeleteFunc(candidates, func(c winner) bool {
-		if c.late && onTime[c.part.Side][c.record.Event.ID] == nil {
-			s.setAside(c, stream.PastHorizon, nil)
-			return true
+// admitLone lets late tombstones stand with the events of the same id that the epoch takes in, as
+// a tombstone of a buffered event is never late, and sets the others aside. A foreign first revision
+// stands with them as well, as one that comes after them would; others do not concern this shard.
+func (s *State) admitLone(
+	candidates []winner, ids *[2]map[string]*judged, clock stream.Micros,
+) []winner {
+	admitted := false
+	candidates = slices.DeleteFunc(candidates, func(c winner) bool {
+		switch {
+		case !c.lone:
+			return false
+		case ids[c.part.Side][c.record.Event.ID] != nil:
+			admitted = true
+			return false
+		case c.late:
+			s.setAside(&c, stream.PastHorizon, nil)
+		default:
+			s.work.delta.Counts.OutOfShard++
+			s.mark(&c, clock)
 		}
-		s.note(ids[c.part.Side], c)
-		return false
+		return true
 	})
+	if admitted {
+		// Which of equal revisions came first depends on all of them.
+		*ids = [2]map[string]*judged{{}, {}}
+		for _, c := range candidates {
+			s.note(ids[c.part.Side], c)
+		}
+	}
+	return candidates
 }
 
 func (s *State) note(ids map[string]*judged, c winner) {
@@ -79,39 +96,44 @@ func (s *State) settleCandidate(c winner, id *judged) {
 	event := &c.record.Event
 	switch {
 	case event.Revision < id.best:
-		s.work.delta.Counts.Stale++
+		s.tally(&c, &s.work.delta.Counts.Stale)
 	case c.record == id.first:
 		c.horizon = id.horizon
 		s.work.winners = append(s.work.winners, c)
 	case event.SameContent(&id.first.Event):
-		s.work.delta.Counts.Duplicate++
+		s.tally(&c, &s.work.delta.Counts.Duplicate)
 	default:
-		s.quarantine(c.part, c.record, stream.ConflictingRevision)
+		c.mine = s.speaks(&c, id.first.Event.Key)
+		s.quarantine(&c, stream.ConflictingRevision)
 	}
 }
 
 // standing judges one record against the state before the epoch. It returns false when that has
-// dealt with the record; a candidate it marks late is a tombstone of an id that is not known.
+// dealt with the record.
 func (s *State) standing(c *winner, clock stream.Micros) bool {
 	event := &c.record.Event
+	c.mine = s.speaks(c, "")
 	if c.record.Reason != "" {
-		s.quarantine(c.part, c.record, c.record.Reason)
+		s.quarantine(c, c.record.Reason)
 		return false
 	}
 	if event.HasTime && event.Time > clock.Add(s.cfg.MaxAhead) {
-		s.quarantine(c.part, c.record, stream.FarFuture)
+		s.quarantine(c, stream.FarFuture)
 		return false
 	}
+	c.foreign = !s.cfg.owns(event.Key)
 	known := s.ids[c.part.Side][event.ID]
 	late := event.HasTime && s.cfg.late(event.Time, s.watermark)
 	if known != nil && known.phase != gone {
+		c.mine = s.speaks(c, known.Key)
 		return s.against(c, known, late)
 	}
 	if late && !event.Deleted {
-		s.setAside(*c, stream.PastHorizon, nil)
+		s.setAside(c, stream.PastHorizon, nil)
 		return false
 	}
 	c.late = late
+	c.lone = late || c.foreign && event.Revision <= firstRevision
 	return true
 }
 
@@ -120,18 +142,20 @@ func (s *State) against(c *winner, known *row, late bool) bool {
 	event := &c.record.Event
 	switch {
 	case event.Revision < known.Revision:
-		s.work.delta.Counts.Stale++
+		s.tally(c, &s.work.delta.Counts.Stale)
 	case event.Revision == known.Revision:
 		// Of a sealed event the content is no longer known.
 		if known.phase == sealed || event.SameContent(&known.Event) {
-			s.work.delta.Counts.Duplicate++
+			s.tally(c, &s.work.delta.Counts.Duplicate)
 		} else {
-			s.quarantine(c.part, c.record, stream.ConflictingRevision)
+			s.quarantine(c, stream.ConflictingRevision)
 		}
 	case known.phase == sealed:
-		s.setAside(*c, stream.SealedRevision, known)
+		// Only the shard that sealed it can tell, also where the revision moves it to another.
+		c.mine = true
+		s.setAside(c, stream.SealedRevision, known)
 	case late && !event.Deleted:
-		s.setAside(*c, stream.PastHorizon, known)
+		s.setAside(c, stream.PastHorizon, known)
 	default:
 		c.old = known
 		return true
@@ -139,15 +163,24 @@ func (s *State) against(c *winner, known *row, late bool) bool {
 	return false
 }
 
-func (s *State) quarantine(part *stream.Part, record *stream.Record, reason stream.Reason) {
-	s.work.delta.Counts.Quarantined++
+// quarantine sets a record aside whole, in the shard that speaks for it.
+func (s *State) quarantine(c *winner, reason stream.Reason) {
+	s.tally(c, &s.work.delta.Counts.Quarantined)
+	if !c.mine {
+		return
+	}
 	s.work.delta.Quarantined = append(s.work.delta.Quarantined, stream.Quarantined{
-		Partition: part.Partition, Position: record.Position, Reason: reason, Raw: record.Raw,
+		Partition: c.part.Partition, Position: c.record.Position, Reason: reason, Raw: c.record.Raw,
 	})
 }
 
-// setAside stores an event that comes too late for live state, with the event times it touches.
-func (s *State) setAside(c winner, reason stream.Reason, known *row) {
+// setAside stores an event that comes too late for live state, with the event times it touches, in
+// the shard that speaks for it.
+func (s *State) setAside(c *winner, reason stream.Reason, known *row) {
+	s.tally(c, &s.work.delta.Counts.Late)
+	if !c.mine {
+		return
+	}
 	affected := stream.Range{From: stream.Infinity, To: stream.NegInfinity}
 	for _, e := range []*stream.Event{&c.record.Event, content(known)} {
 		if e != nil && e.HasTime {
@@ -155,7 +188,6 @@ func (s *State) setAside(c winner, reason stream.Reason, known *row) {
 			affected.From, affected.To = min(affected.From, r.From), max(affected.To, r.To)
 		}
 	}
-	s.work.delta.Counts.Late++
 	s.work.delta.Corrections = append(s.work.delta.Corrections, stream.Correction{
 		Partition: c.part.Partition, Event: c.record.Event, Position: c.record.Position,
 		Reason: reason, From: affected.From, To: affected.To,

@@ -65,6 +65,10 @@ type run struct {
 	// last is the newest batch: what empty epochs are made of.
 	last    *stream.Batch
 	reached reached
+	// wide runs read all that is due at once, so that nothing holds the watermark back.
+	wide bool
+	// check, where set, sees every epoch.
+	check func(*stream.Delta) error
 }
 
 // newRun varies all that must not change a result.
@@ -133,11 +137,16 @@ func (r *run) step(b *stream.Batch) error {
 	if !needs.Empty() {
 		r.reached.lookups++
 	}
-	if needs.DueMax = 1 << 20; r.sometimes(2) {
+	if needs.DueMax = 1 << 20; !r.wide && r.sometimes(2) {
 		needs.DueMax = 1 + r.rng.IntN(5)
 	}
 	delta := r.state.Step(b, r.store.fetch(needs, r.state.Watermark()))
 	r.last = b
+	if r.check != nil {
+		if err := r.check(delta); err != nil {
+			return fmt.Errorf("epoch %d: %w", delta.Epoch, err)
+		}
+	}
 	if err := r.commit(); err != nil {
 		return err
 	}

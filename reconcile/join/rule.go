@@ -4,6 +4,17 @@
 // An epoch is two calls: State.Needs says what must be known of the stored state, and State.Step
 // takes that with the epoch's batch and returns everything the epoch changes. What is held in
 // memory between epochs is a cache of the stored state and never changes a result.
+//
+// A State joins one shard of the join keys, and must be given every record. It acts on events whose
+// key it owns, on newer revisions of ids it holds and on tombstones without a key; what else it reads
+// only moves the watermark. Where another shard owns the key of such a newer revision, or of a
+// revision above 1 of an unknown id, the shard keeps a marker: a buffer row that joins nothing, and
+// that makes older revisions stale for as long as they could come. Rows that only keep older revisions
+// out count as out of shard, though they are among the rows added.
+//
+// A shard that has sealed an event sets a revision that moves it to another shard aside as a
+// correction and keeps its results. The other shard cannot know of that and joins the revision as any
+// other, so that both show until a rebuild settles the correction.
 package join
 
 import (

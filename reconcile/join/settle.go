@@ -58,7 +58,7 @@ func (s *State) settleOnly(r *row) {
 // wanted is the status of the row's unmatched row at the new watermark, empty for none.
 func (s *State) wanted(r *row) stream.Status {
 	switch {
-	case r.Deleted, len(r.partners) > 0, !s.cfg.keepsUnmatched(r.Side):
+	case !r.joins(), len(r.partners) > 0, !s.cfg.keepsUnmatched(r.Side):
 		return ""
 	case s.watermark > r.Horizon:
 		return stream.Final

@@ -26,6 +26,8 @@ type Config struct {
 	ClosingsMax int
 	// OutOfOrderness and IdleAfter are by side. IdleAfter 0 is off.
 	OutOfOrderness, IdleAfter [2]time.Duration
+	// Shard is the shard that the State joins, of Shards; with 0 or 1 of them it owns every key.
+	Shard, Shards int32
 }
 
 // Start is the stored state a State goes on from.
@@ -87,6 +89,8 @@ const (
 type row struct {
 	stream.BufferRow
 	phase phase
+	// marker is true where another shard owns the key: the row keeps older revisions out, no more.
+	marker bool
 	// only is the status of its active unmatched row, empty for none.
 	only stream.Status
 	// onlyFresh is true while no unmatched row of it is known to have been written.
@@ -100,6 +104,9 @@ type row struct {
 	touched, lost int64
 }
 
+// joins tells whether the row can have results: it is neither a tombstone nor a marker.
+func (r *row) joins() bool { return !r.Deleted && !r.marker }
+
 func (r *row) member() stream.Member {
 	return stream.Member{ID: r.ID, Revision: r.Revision, Time: r.Time}
 }
@@ -107,17 +114,17 @@ func (r *row) member() stream.Member {
 // group is all live rows of one key.
 type group struct {
 	key string
-	// sides holds the joinable rows by time; tombstones are in none.
-	sides      [2][]*row
-	tombstones []*row
-	pairs      int
+	// sides holds the rows that join by time, silent the others.
+	sides  [2][]*row
+	silent []*row
+	pairs  int
 	// touched is the newest epoch that changed or read it; it stays until that is committed.
 	touched    int64
 	prev, next *group
 }
 
 func (g *group) empty() bool {
-	return len(g.sides[0])+len(g.sides[1])+len(g.tombstones) == 0
+	return len(g.sides[0])+len(g.sides[1])+len(g.silent) == 0
 }
 
 // departure is a row, or an empty group, that may leave memory once its epoch is committed.
@@ -191,7 +198,7 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 			if s.ids[part.Side][r.Event.ID] == nil && (!complete || s.mayBeSealed(part.Side, r.Event.ID)) {
 				asked[part.Side][r.Event.ID] = struct{}{}
 			}
-			if key := r.Event.Key; !complete && key != "" && s.groups[key] == nil {
+			if key := r.Event.Key; !complete && key != "" && s.groups[key] == nil && s.cfg.owns(key) {
 				keys[key] = struct{}{}
 			}
 		}

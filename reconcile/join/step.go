@@ -41,8 +41,12 @@ type winner struct {
 	record *stream.Record
 	// old is the live row it replaces, if any.
 	old *row
-	// late marks a tombstone of an unknown id whose time is past the watermark.
-	late bool
+	// mine is true where this shard speaks for the record; what other shards speak for is counted
+	// as out of shard. foreign is true where another shard owns its key.
+	mine, foreign bool
+	// late marks a tombstone of an unknown id whose time is past the watermark. lone marks an event
+	// that counts only beside others of its id: a late one, or a foreign first revision.
+	late, lone bool
 	// horizon is the latest of the id's events in this epoch, tombstones apart.
 	horizon stream.Micros
 }
@@ -114,10 +118,10 @@ func (s *State) joinNew(b *stream.Batch) {
 		r := s.newRow(w)
 		partners := s.partnersOf(r)
 		if w.old == nil && s.tooHot(r, len(partners)) {
-			s.quarantine(w.part, w.record, stream.HotKey)
+			s.quarantine(w, stream.HotKey)
 			continue
 		}
-		s.work.delta.Counts.Accepted++
+		s.tally(w, &s.work.delta.Counts.Accepted)
 		s.mark(w, b.Clock)
 		s.add(r)
 		for _, p := range partners {
@@ -132,12 +136,12 @@ func (s *State) joinNew(b *stream.Batch) {
 }
 
 func (s *State) newRow(w *winner) *row {
-	r := &row{onlyFresh: true, BufferRow: stream.BufferRow{
+	r := &row{onlyFresh: true, marker: w.foreign, BufferRow: stream.BufferRow{
 		Side: w.part.Side, Event: w.record.Event, Source: w.part.Source, Number: w.part.Number,
 		Position: w.record.Position, AddedEpoch: s.epoch, Spilled: s.spilling,
 	}}
 	switch {
-	case r.Deleted && w.eventHorizon() != stream.NegInfinity:
+	case !r.joins() && w.eventHorizon() != stream.NegInfinity:
 		r.Horizon = w.eventHorizon()
 	case r.HasTime:
 		r.Horizon = s.cfg.horizon(r.Side, r.Time)
@@ -150,8 +154,8 @@ func (s *State) newRow(w *winner) *row {
 	return r
 }
 
-// eventHorizon is how long the event that a tombstone withdraws would have been held, -infinity
-// where none is known.
+// eventHorizon is how long the event that a tombstone or a move withdraws would have been held,
+// -infinity where none is known.
 func (w *winner) eventHorizon() stream.Micros {
 	if w.old == nil {
 		return w.horizon
@@ -162,7 +166,7 @@ func (w *winner) eventHorizon() stream.Micros {
 // partnersOf finds the live rows of the other side within reach, bounds included.
 func (s *State) partnersOf(r *row) []*row {
 	g := s.groups[r.Key]
-	if g == nil || r.Deleted {
+	if g == nil || !r.joins() {
 		return nil
 	}
 	back, ahead := s.cfg.reach(r.Side)

@@ -6,14 +6,19 @@ import "github.com/tallystick/tallystick/reconcile/stream"
 // statement about how far a side has come, so it never holds the watermark.
 const QuarantineSource = "quarantine"
 
-// mark notes the time of an accepted event for its partition's watermark.
+// mark notes the time of an accepted event for its partition's watermark. That of an event of
+// another shard counts as well, if as far as this shard knows that one accepts it: it is not late by
+// the watermark here, and no revision held or read here makes it stale or a duplicate. What only its
+// owner can know, such as that a first revision is sealed there, makes no difference here.
 func (s *State) mark(w *winner, clock stream.Micros) {
 	event := &w.record.Event
 	if !event.HasTime {
 		return
 	}
 	if event.Time > clock.Add(s.cfg.MaxSkew) {
-		s.work.delta.Counts.Ahead++
+		if w.mine {
+			s.work.delta.Counts.Ahead++
+		}
 		return
 	}
 	s.work.marks[w.index] = max(s.work.marks[w.index], event.Time)
@@ -177,7 +182,7 @@ func (s *State) popTimers(to stream.Micros) stream.Micros {
 // firstTimer is when the row must first be looked at: at its window's end where it would be shown
 // as provisional then, else at its horizon.
 func (s *State) firstTimer(r *row) stream.Micros {
-	if r.Deleted || s.cfg.Provisional != AtWindowClose || !s.cfg.keepsUnmatched(r.Side) {
+	if !r.joins() || s.cfg.Provisional != AtWindowClose || !s.cfg.keepsUnmatched(r.Side) {
 		return r.Horizon
 	}
 	if end := s.cfg.windowEnd(r.Side, r.Time); end >= s.watermark {

@@ -130,6 +130,13 @@ type Quarantined struct {
 
 // Counts are the figures of one epoch's manifest, in rows.
 // Read = Accepted + Duplicate + Stale + Late + Quarantined + OutOfShard.
+//
+// OutOfShard counts the records that another shard speaks for, also where this one keeps a row to
+// remember them by. The owner of its key speaks for a record. For a tombstone without a key, or a
+// record that is no event, it is the owner of the key of the revision held, else one shard by its
+// position: so it can be counted by more shards than one, or by none where shards know different
+// revisions. A revision that moves an event which is sealed here is Late here and whatever the owner
+// of its new key makes of it there.
 type Counts struct {
 	Read, Accepted, Duplicate, Stale, Late, Quarantined, OutOfShard int64
 	// Ahead counts accepted events further ahead of the clock than max_skew.

@@ -163,7 +163,7 @@ func (g *generator) bound(lane int) stream.Micros {
 }
 
 // admissible tells whether no split of what was made so far and e can make e or an event of its id
-// late, sealed or forgotten. The low watermark never passes the watermark of a lane that still has
+// late, sealed or forgotten, nor any number of shards hide a move. The low watermark never passes the watermark of a lane that still has
 // records to read, so that one bounds it whatever the other lanes have delivered.
 func (g *generator) admissible(e made) bool {
 	bound := g.bound(e.lane)
@@ -181,11 +181,17 @@ func (g *generator) admissible(e made) bool {
 		// How long a tombstone without time is remembered depends on the split, so nothing that
 		// it must outlive may follow it, and nothing that it withdraws may come from elsewhere.
 		inOrder := o.lane == e.lane && e.Revision >= o.Revision
-		if !known || !knownIfFirst || ordered && !inOrder {
+		if !known || !knownIfFirst || (ordered || hiddenMove(o.Event, e.Event)) && !inOrder {
 			return false
 		}
 	}
 	return true
+}
+
+// hiddenMove tells whether a shard of another key cannot tell that the higher of two revisions moved
+// the lower: it remembers no revision up to 1 of an id that it has not yet seen.
+func hiddenMove(a, b stream.Event) bool {
+	return max(a.Revision, b.Revision) <= 1 && a.Revision != b.Revision && a.Key != b.Key
 }
 
 func (g *generator) horizon(e made) stream.Micros {

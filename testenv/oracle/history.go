@@ -14,7 +14,8 @@ type Flavour int
 const (
 	// Confluent histories have no event that any split into epochs could make late, sealed or
 	// forgotten, no conflicting contents and nothing far ahead, and they are sealed: the active
-	// rows at their end depend on the events alone, and [Batch] gives them.
+	// rows at their end depend on the events alone, not on the number of shards either, and
+	// [Batch] gives them.
 	Confluent Flavour = iota
 	// Adversarial histories hold anything.
 	Adversarial
