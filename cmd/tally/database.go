@@ -39,7 +39,7 @@ func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, e
 	if err := migrations.Check(ctx, conn, c.Schema); err != nil {
 		return nil, err
 	}
-	return store.Open(ctx, store.Config{
+	opened := store.Config{
 		ConnString: c.Database.Reveal(),
 		Schema:     c.Schema,
 		Logger:     a.logger,
@@ -48,7 +48,11 @@ func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, e
 			a.logger.Warn("postgres is away, trying again",
 				slog.Int("attempt", attempt), slog.Any("error", err))
 		},
-	})
+	}
+	if a.adaptStore != nil {
+		a.adaptStore(&opened)
+	}
+	return store.Open(ctx, opened)
 }
 
 // connect opens one connection; the caller closes it.

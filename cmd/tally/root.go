@@ -11,6 +11,8 @@ import (
 
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/cmd/tally/internal/table"
+	"github.com/tallystick/tallystick/reconcile"
+	"github.com/tallystick/tallystick/store"
 )
 
 // app is what the commands share: the global flags, where output goes, and how to reach the
@@ -23,6 +25,10 @@ type app struct {
 	output         string
 	// logger is ready once a command runs; it writes to standard error.
 	logger *slog.Logger
+	// adaptStore and adaptLoop, where set, change how a run reaches the store and goes on: the crash
+	// lab breaks them.
+	adaptStore func(*store.Config)
+	adaptLoop  func(*reconcile.Config)
 	// running is false while cobra still checks the command line: an error before is a usage error.
 	running bool
 }

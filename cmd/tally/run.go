@@ -104,7 +104,7 @@ func reconcileWith(
 		return err
 	}
 	worker := workerName()
-	return reconcile.Run(ctx, reconcile.Config{
+	loop := reconcile.Config{
 		Join:    joined,
 		Sources: sources,
 		Take: func(ctx context.Context) (reconcile.Shard, store.State, error) {
@@ -120,7 +120,11 @@ func reconcileWith(
 		Seal:      f.seal,
 		Logger:    a.logger,
 		OnEpoch:   onEpoch,
-	})
+	}
+	if a.adaptLoop != nil {
+		a.adaptLoop(&loop)
+	}
+	return reconcile.Run(ctx, loop)
 }
 
 func joinConfig(c *config.Config) (join.Config, error) {
