@@ -61,6 +61,7 @@ func counts(c stream.Counts) string {
 		{"stale", c.Stale},
 		{"late", c.Late},
 		{"quarantined", c.Quarantined},
+		{"out_of_shard", c.OutOfShard},
 		{"ahead", c.Ahead},
 		{"expired", c.Expired},
 	} {

@@ -20,7 +20,8 @@ import (
 //
 //	rule join=full before=10s after=10s lateness=1m provisional=eager
 //	    begins a story with an empty store. Further arguments: ahead, skew, pairs, cache, closings,
-//	    due (rows read for each range), ooo and idle (both sides'), partitions (of each side).
+//	    due (rows read for each range), ooo and idle (both sides'), partitions (of each side),
+//	    shards and shard: which of them the story is about.
 //	epoch [to=0:30] [clock=1:00] [seal=left,right] [caughtup] [in-flight] [asks]
 //	    joins one epoch from the lines below it and commits it, unless in-flight; then the epoch
 //	    that was in flight before is committed after it was joined, as the loop does. With to,
@@ -104,6 +105,8 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) {
 	s.partitions, s.dueMax = 1, 0
 	limits["closings"], limits["partitions"] = &cfg.ClosingsMax, &s.partitions
 	limits["due"] = &s.dueMax
+	var shard, shards int
+	limits["shard"], limits["shards"] = &shard, &shards
 	texts := map[string]*string{
 		"join": &kind, "provisional": &policy, "before": &before, "after": &after,
 		"lateness": &lateness, "ooo": &ooo, "idle": &idle, "ahead": &ahead, "skew": &skew,
@@ -125,6 +128,7 @@ func (s *script) begin(t *testing.T, d *datadriven.TestData) {
 	if err := cfg.Validate(); err != nil {
 		d.Fatalf(t, "%v", err)
 	}
+	cfg.Shard, cfg.Shards = int32(shard), int32(shards)
 	cfg.MaxAhead, cfg.MaxSkew = duration(t, ahead), duration(t, skew)
 	cfg.OutOfOrderness = [2]time.Duration{duration(t, ooo), duration(t, ooo)}
 	cfg.IdleAfter = [2]time.Duration{duration(t, idle), duration(t, idle)}

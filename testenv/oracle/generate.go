@@ -163,8 +163,9 @@ func (g *generator) bound(lane int) stream.Micros {
 }
 
 // admissible tells whether no split of what was made so far and e can make e or an event of its id
-// late, sealed or forgotten, nor any number of shards hide a move. The low watermark never passes the watermark of a lane that still has
-// records to read, so that one bounds it whatever the other lanes have delivered.
+// late, sealed or forgotten, and no shard can miss a move. The low watermark never passes the
+// watermark of a lane that still has records to read, so that one bounds it whatever the other lanes
+// have delivered.
 func (g *generator) admissible(e made) bool {
 	bound := g.bound(e.lane)
 	if e.HasTime && e.Time.Add(g.h.Rule.Lateness) < bound {
