@@ -1,6 +1,7 @@
 package reconcile_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -190,6 +191,10 @@ func (s *laneSource) Read(_ context.Context, limit int) ([]stream.Record, bool, 
 	records := s.lane.Records[s.read:min(s.read+limit, len(s.lane.Records))]
 	s.read += len(records)
 	return records, s.read == len(s.lane.Records), nil
+}
+
+func (s *laneSource) Compare(_ context.Context, a, b string) (int, error) {
+	return cmp.Or(cmp.Compare(len(a), len(b)), cmp.Compare(a, b)), nil
 }
 
 func (s *laneSource) Identity() string            { return "lane " + s.lane.String() }

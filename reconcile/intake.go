@@ -47,6 +47,8 @@ type feed struct {
 	time         stream.Micros
 	caughtUp     bool
 	ended        bool
+	// waits is true while others have to read before this feed can: see Source.Read.
+	waits bool
 }
 
 // chunk is what one Read gave.
@@ -55,6 +57,7 @@ type chunk struct {
 	identity string
 	caughtUp bool
 	ended    bool
+	waits    bool
 	err      error
 }
 
@@ -117,20 +120,22 @@ func (in *intake) close() error {
 
 // read keeps a feed filled until the context or a bounded source ends.
 func (in *intake) read(ctx context.Context, f *feed) {
-	told := false // that the feed is caught up
+	told := struct{ caughtUp, waits bool }{}
 	for {
 		records, atEnd, err := f.source.Read(ctx, chunkRecords)
 		c := chunk{
 			records: records, identity: f.source.Identity(), caughtUp: atEnd,
 			ended: atEnd && in.untilEnd && err == nil, err: err,
+			waits: len(records) == 0 && !atEnd,
 		}
-		if len(records) > 0 || atEnd != told || c.ended || err != nil {
+		if len(records) > 0 || atEnd != told.caughtUp || c.waits != told.waits || c.ended ||
+			err != nil {
 			select {
 			case f.ahead <- c:
 			case <-ctx.Done():
 				return
 			}
-			told = atEnd
+			told.caughtUp, told.waits = atEnd, c.waits
 			select {
 			case in.wake <- struct{}{}:
 			default:
@@ -201,7 +206,8 @@ func (in *intake) quiet(now bool) <-chan time.Time {
 }
 
 // fill takes what was read ahead and tells whether a record can be chosen: every feed must have
-// one, or have none for now.
+// one, or have none for now. A feed that waits for others counts as having none: the others may wait
+// in turn for what this shard has not read of another source.
 func (in *intake) fill() (bool, error) {
 	ready, some := true, false
 	for _, f := range in.feeds {
@@ -209,7 +215,8 @@ func (in *intake) fill() (bool, error) {
 			return false, fmt.Errorf("read source %s: %w", f.source.Partition(), err)
 		}
 		some = some || len(f.records) > 0
-		ready = ready && (len(f.records) > 0 || f.ended || (f.caughtUp && !in.untilEnd))
+		ready = ready &&
+			(len(f.records) > 0 || f.ended || f.waits || (f.caughtUp && !in.untilEnd))
 	}
 	return ready && some, nil
 }
@@ -222,7 +229,7 @@ func (f *feed) fill() error {
 				return c.err
 			}
 			f.records, f.next = c.records, c.identity
-			f.caughtUp, f.ended = c.caughtUp, c.ended
+			f.caughtUp, f.ended, f.waits = c.caughtUp, c.ended, c.waits
 		default:
 			return nil
 		}

@@ -21,8 +21,11 @@ type Source interface {
 	// it is. identity is what it said when it stood there, empty where that is not known. A source
 	// that cannot give what follows returns an error wrapping stream.ErrPositionLost.
 	Open(ctx context.Context, position, identity string) (string, error)
+	// Compare orders two positions that were read, empty being before all others.
+	Compare(ctx context.Context, a, b string) (int, error)
 	// Read gives up to limit records without waiting for new ones. atEnd tells that there are no
-	// more for now, and for ever in a bounded source.
+	// more for now, and for ever in a bounded source. Neither records nor atEnd means that others
+	// who share the source have to read first.
 	Read(ctx context.Context, limit int) (records []stream.Record, atEnd bool, err error)
 	// Identity is what the source says it is at the last record read.
 	Identity() string
@@ -44,6 +47,8 @@ type Shard interface {
 	ResultIDs(ctx context.Context, yield func(stream.Side, string)) error
 	Encode(d *stream.Delta) *store.Epoch
 	Commit(ctx context.Context, e *store.Epoch) error
+	// Extend keeps the lease while nothing is committed and tells who asks for the shard.
+	Extend(ctx context.Context) (requestedBy string, err error)
 	Leave(ctx context.Context, outcome string) error
 }
 
@@ -53,6 +58,8 @@ type Config struct {
 	Sources []Source
 	// Take takes the shard for a new attempt and gives the state it was left in.
 	Take func(ctx context.Context) (Shard, store.State, error)
+	// LeaseFor is how long the lease lasts that Take gives; it is extended three times as often.
+	LeaseFor time.Duration
 	// MaxEvents bounds an epoch's records; MaxDelay how long a record waits for its epoch.
 	MaxEvents int
 	MaxDelay  time.Duration
@@ -75,9 +82,10 @@ const (
 // leaveTimeout bounds the last word to the store after the run was cancelled.
 const leaveTimeout = 5 * time.Second
 
-// Run reconciles until the context ends (it then returns nil, after the epoch in flight), until
-// the end of the sources where UntilEnd says so, or until something cannot heal. Its errors wrap
-// store.ErrFenced, stream.ErrPositionLost or what the store or a source returned.
+// Run reconciles one shard until the context ends (it then returns nil, after the epoch in flight),
+// until the end of the sources where UntilEnd says so, or until something cannot heal. Its errors
+// wrap store.ErrHeld, ErrHandedOver, store.ErrFenced, stream.ErrPositionLost or what the store or a
+// source returned.
 func Run(ctx context.Context, cfg Config) error {
 	maxEvents, timeouts := cfg.MaxEvents, 0
 	for {
@@ -122,13 +130,18 @@ type worker struct {
 	seen chan *join.Seen
 }
 
-func (w *worker) attempt(ctx context.Context) (err error) {
-	shard, state, err := w.Take(ctx)
+func (w *worker) attempt(outer context.Context) (err error) {
+	shard, state, err := w.Take(outer)
 	if err != nil {
 		return err
 	}
 	w.shard = shard
-	defer func() { err = errors.Join(err, w.leave(ctx, err)) }()
+	held := w.hold(outer)
+	defer func() {
+		err = held.end(err)
+		err = errors.Join(err, w.leave(outer, err))
+	}()
+	ctx := held.running
 	if err := w.restore(ctx, state); err != nil {
 		return err
 	}
@@ -152,6 +165,8 @@ func (w *worker) leave(ctx context.Context, cause error) error {
 	switch {
 	case errors.Is(cause, store.ErrFenced):
 		outcome = "fenced"
+	case errors.Is(cause, ErrHandedOver):
+		outcome = store.HandedOver
 	case cause != nil:
 		outcome = cause.Error()
 	case ctx.Err() != nil:

@@ -14,6 +14,7 @@ import (
 	"github.com/tallystick/tallystick/cmd/tally/internal/table"
 	"github.com/tallystick/tallystick/migrations"
 	"github.com/tallystick/tallystick/queries"
+	"github.com/tallystick/tallystick/reconcile"
 	"github.com/tallystick/tallystick/reconcile/source/postgres"
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -227,7 +228,7 @@ func (k *check) sources(ctx context.Context, pool *pgxpool.Pool) {
 	}
 }
 
-func (k *check) source(ctx context.Context, source eventSource) {
+func (k *check) source(ctx context.Context, source reconcile.Source) {
 	p := source.Partition()
 	what := fmt.Sprintf("%s source", p.Side)
 	if tabular, ok := source.(*postgres.Source); ok {

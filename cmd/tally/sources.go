@@ -1,36 +1,23 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"path/filepath"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
+	"github.com/tallystick/tallystick/reconcile"
 	"github.com/tallystick/tallystick/reconcile/source/file"
 	"github.com/tallystick/tallystick/reconcile/source/postgres"
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// eventSource is what every source offers.
-type eventSource interface {
-	Partition() stream.Partition
-	PollInterval() time.Duration
-	Open(ctx context.Context, position, identity string) (newIdentity string, err error)
-	Read(ctx context.Context, maxRecords int) (records []stream.Record, atEnd bool, err error)
-	Bound(ctx context.Context) error
-	Seal()
-	Identity() string
-	Close() error
-}
-
 // newSources builds the sources of both sides, left first, in the order of the file. Tables
 // without a database of their own are read over the pool.
-func newSources(c *config.Config, pool *pgxpool.Pool) ([]eventSource, error) {
-	var sources []eventSource
+func newSources(c *config.Config, pool *pgxpool.Pool) ([]reconcile.Source, error) {
+	var sources []reconcile.Source
 	for _, side := range []stream.Side{stream.Left, stream.Right} {
 		for i, configured := range c.Sources(side) {
 			source, err := newSource(c, side, configured, pool)
@@ -45,7 +32,7 @@ func newSources(c *config.Config, pool *pgxpool.Pool) ([]eventSource, error) {
 
 func newSource(
 	c *config.Config, side stream.Side, s config.Source, pool *pgxpool.Pool,
-) (eventSource, error) {
+) (reconcile.Source, error) {
 	if s.Type == config.TypeFile {
 		return newFileSource(c, side, s)
 	}
@@ -66,7 +53,7 @@ func newSource(
 	return postgres.New(configured)
 }
 
-func newFileSource(c *config.Config, side stream.Side, s config.Source) (eventSource, error) {
+func newFileSource(c *config.Config, side stream.Side, s config.Source) (reconcile.Source, error) {
 	path := s.Path
 	if !filepath.IsAbs(path) {
 		path = filepath.Join(c.Dir(), path)
@@ -81,7 +68,7 @@ func newFileSource(c *config.Config, side stream.Side, s config.Source) (eventSo
 }
 
 // closeSources closes all of them and keeps the errors.
-func closeSources(sources []eventSource) error {
+func closeSources(sources []reconcile.Source) error {
 	var errs []error
 	for _, s := range sources {
 		errs = append(errs, s.Close())

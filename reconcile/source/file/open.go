@@ -2,6 +2,7 @@ package file
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"errors"
@@ -150,6 +151,19 @@ func (s *Source) checkRewritten() error {
 func (s *Source) lost(format string, args ...any) error {
 	return fmt.Errorf("%w: %s: %s; bring the file back, or rebuild from the beginning",
 		stream.ErrPositionLost, s.config.Path, fmt.Sprintf(format, args...))
+}
+
+// Compare orders two positions.
+func (s *Source) Compare(_ context.Context, a, b string) (int, error) {
+	first, err := parsePosition(a)
+	if err != nil {
+		return 0, fmt.Errorf("compare positions of %s: %w", s.config.Path, err)
+	}
+	second, err := parsePosition(b)
+	if err != nil {
+		return 0, fmt.Errorf("compare positions of %s: %w", s.config.Path, err)
+	}
+	return cmp.Compare(first, second), nil
 }
 
 func parsePosition(position string) (int64, error) {

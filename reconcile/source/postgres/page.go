@@ -232,10 +232,5 @@ func (s *Source) checkTransactions(ctx context.Context) error {
 	return nil
 }
 
-// less compares two transaction ids, which Postgres writes without leading zeros.
-func less(a, b string) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return a < b
-}
+// less compares two transaction ids.
+func less(a, b string) bool { return compareWhole(a, b) < 0 }

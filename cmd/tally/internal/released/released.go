@@ -3,7 +3,9 @@
 package released
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
@@ -49,17 +51,16 @@ func (s *Source) PollInterval() time.Duration { return poll }
 // Open starts after a position, empty being the beginning. The quarantine is in the same database
 // as the position, so there is no other that it could be mistaken for.
 func (s *Source) Open(_ context.Context, position, _ string) (string, error) {
-	s.after = 0
-	if position == "" {
-		return "", nil
-	}
-	after, err := strconv.ParseInt(position, 10, 64)
-	if err != nil || after < 0 {
-		return "", fmt.Errorf("%w: position %q is no number of a release", stream.ErrPositionLost,
-			position)
-	}
+	after, err := parsePosition(position)
 	s.after = after
-	return "", nil
+	return "", err
+}
+
+// Compare orders two positions.
+func (s *Source) Compare(_ context.Context, a, b string) (int, error) {
+	first, err1 := parsePosition(a)
+	second, err2 := parsePosition(b)
+	return cmp.Compare(first, second), errors.Join(err1, err2)
 }
 
 // Read gives up to maxRecords records released by now.
@@ -90,3 +91,15 @@ func (s *Source) Identity() string { return "" }
 
 // Close has nothing to close.
 func (s *Source) Close() error { return nil }
+
+func parsePosition(position string) (int64, error) {
+	if position == "" {
+		return 0, nil
+	}
+	number, err := strconv.ParseInt(position, 10, 64)
+	if err != nil || number < 0 {
+		return 0, fmt.Errorf("%w: position %q is no number of a release", stream.ErrPositionLost,
+			position)
+	}
+	return number, nil
+}
