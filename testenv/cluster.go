@@ -1,13 +1,11 @@
 package testenv
 
 import (
-	"bufio"
 	"context"
 	"crypto/rand"
 	_ "embed"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"net/url"
 	"os"
@@ -68,7 +66,8 @@ func startClusterOnce(
 	if err != nil {
 		return nil, err
 	}
-	stop, err := runCluster(ctx, bin, dir, port, owner)
+	stop, err := runScript(ctx, clusterScript, dir, owner,
+		append([]string{bin, dir, port}, serverSettings...)...)
 	if err != nil {
 		_ = os.RemoveAll(dir)
 		return nil, fmt.Errorf("start Postgres from %s: %w", bin, err)
@@ -79,42 +78,6 @@ func startClusterOnce(
 		RawQuery: "sslmode=disable",
 	}
 	return &endpoint{url: address.String(), what: "a cluster from " + bin, stop: stop}, nil
-}
-
-// runCluster starts the script and waits until it says that the server is ready. The function it
-// returns stops the server.
-func runCluster(
-	ctx context.Context, bin, dir, port string, owner *syscall.Credential,
-) (func(context.Context) error, error) {
-	arguments := append([]string{"-c", clusterScript, "tally-cluster", bin, dir, port},
-		serverSettings...)
-	script := exec.Command("/bin/sh", arguments...)
-	// A group of its own keeps an interrupt at the terminal from ending the script before the pipe
-	// closes.
-	script.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: owner}
-	script.Dir = dir
-	in, err := script.StdinPipe()
-	if err != nil {
-		return nil, err
-	}
-	out, err := script.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := script.Start(); err != nil {
-		return nil, err
-	}
-	stop := func(context.Context) error { return errors.Join(in.Close(), script.Wait()) }
-	group := -script.Process.Pid
-	unwatch := context.AfterFunc(ctx, func() { _ = syscall.Kill(group, syscall.SIGKILL) })
-	defer unwatch()
-	answer := bufio.NewReader(out)
-	line, err := answer.ReadString('\n')
-	if err == nil && line == "ready\n" {
-		return stop, nil
-	}
-	complaints, err := io.ReadAll(answer)
-	return nil, errors.Join(fmt.Errorf("%s%s", line, complaints), err, stop(ctx))
 }
 
 func findBinaries() (string, error) {
@@ -177,20 +140,28 @@ func clusterOwner() (*syscall.Credential, error) {
 
 // clusterDir makes the cluster's directory with the superuser's password in it.
 func clusterDir(owner *syscall.Credential, password string) (string, error) {
-	dir, err := os.MkdirTemp("", "tally-pg-")
+	return ownedDir("tally-pg-", owner, map[string]string{"secret": password + "\n"})
+}
+
+// ownedDir makes a temporary directory with these files in it, all of them the owner's.
+func ownedDir(prefix string, owner *syscall.Credential, files map[string]string) (string, error) {
+	dir, err := os.MkdirTemp("", prefix)
 	if err != nil {
-		return "", fmt.Errorf("make the cluster's directory: %w", err)
+		return "", fmt.Errorf("make a server's directory: %w", err)
 	}
-	secret := filepath.Join(dir, "secret")
-	err = os.WriteFile(secret, []byte(password+"\n"), 0o600)
-	if err == nil && owner != nil {
-		err = errors.Join(
-			os.Chown(secret, int(owner.Uid), int(owner.Gid)),
-			os.Chown(dir, int(owner.Uid), int(owner.Gid)),
-		)
+	paths := []string{dir}
+	for name, text := range files {
+		path := filepath.Join(dir, name)
+		err = errors.Join(err, os.WriteFile(path, []byte(text), 0o600))
+		paths = append(paths, path)
+	}
+	for _, path := range paths {
+		if err == nil && owner != nil {
+			err = os.Chown(path, int(owner.Uid), int(owner.Gid))
+		}
 	}
 	if err != nil {
-		return "", errors.Join(fmt.Errorf("prepare the cluster's directory: %w", err), os.RemoveAll(dir))
+		return "", errors.Join(fmt.Errorf("prepare a server's directory: %w", err), os.RemoveAll(dir))
 	}
 	return dir, nil
 }

@@ -40,6 +40,7 @@ type server struct {
 
 	template     memo
 	transactions memo
+	poolers      map[string]*pooler
 }
 
 // memo keeps the name of a database that is made once in the process.
@@ -58,7 +59,10 @@ func newServer(ctx context.Context, e *endpoint) (*server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("connect to Postgres, %s: %w", e.what, err)
 	}
-	s := &server{endpoint: e, base: base, admin: admin, run: rand.Int32()}
+	s := &server{
+		endpoint: e, base: base, admin: admin, run: rand.Int32(),
+		poolers: map[string]*pooler{PoolTransactions: {}, PoolSessions: {}},
+	}
 	if err := s.exec(ctx, "SELECT pg_advisory_lock($1, $2)", lockRun, s.run); err != nil {
 		return nil, errors.Join(fmt.Errorf("lock the run: %w", err), admin.Close(ctx))
 	}
@@ -122,8 +126,9 @@ func (s *server) transactionDatabase(ctx context.Context) (string, error) {
 
 // close drops what is left of the run and stops the server.
 func (s *server) close(ctx context.Context) error {
+	stopped := s.stopPoolers(ctx)
 	dropped := s.dropRun(ctx, s.run)
-	return errors.Join(dropped, s.admin.Close(ctx), s.endpoint.stop(ctx))
+	return errors.Join(stopped, dropped, s.admin.Close(ctx), s.endpoint.stop(ctx))
 }
 
 func (s *server) dropRun(ctx context.Context, run int32) error {

@@ -1,7 +1,7 @@
 // Package testenv gives tests a real Postgres. One server serves a test process: the one that
 // TALLY_TEST_DATABASE_URL names, else a container where a Docker engine answers, else a private
 // cluster made with the Postgres binaries of the machine. TALLY_TEST_POSTGRES set to url, container
-// or binaries allows that way alone. The server starts with the first test that wants it, and one
+// or binaries allows that way alone. TALLY_TEST_POOLER=1 puts a PgBouncer in between. The server starts with the first test that wants it, and one
 // line on standard error says which one it is; without any the tests fail.
 //
 // Isolation comes in two steps: [Tx] for what fits into one transaction, [DB] for what commits.
@@ -29,11 +29,14 @@ const (
 
 // Database is a database that one test has to itself.
 type Database struct {
-	// URL connects to the database as a superuser, over TCP.
+	// URL connects to the database as a superuser, over TCP; through a pooler in transaction mode
+	// where TALLY_TEST_POOLER is 1.
 	URL string
+	// Direct does so without a pooler.
+	Direct string
 	// Schema is where the migrations went. In an empty database it does not exist yet.
 	Schema string
-	// Pool holds a few connections to the database and is closed after the test.
+	// Pool holds a few direct connections to the database and is closed after the test.
 	Pool *pgxpool.Pool
 }
 
@@ -113,7 +116,12 @@ func database(t testing.TB, template func(*server, context.Context) (string, err
 		t.Fatalf("testenv: open database %s: %v", name, err)
 	}
 	t.Cleanup(pool.Close)
-	return &Database{URL: s.urlOf(name), Schema: Schema, Pool: pool}
+	direct := s.urlOf(name)
+	db := &Database{URL: direct, Direct: direct, Schema: Schema, Pool: pool}
+	if os.Getenv(envPooler) == "1" {
+		db.URL = db.Behind(t, PoolTransactions)
+	}
+	return db
 }
 
 func newPool(ctx context.Context, url string) (*pgxpool.Pool, error) {

@@ -202,7 +202,7 @@ func TestClusterEndsWithThePipe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	stop, err := runCluster(t.Context(), bin, dir, port, owner)
+	stop, err := runScript(t.Context(), clusterScript, dir, owner, bin, dir, port)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,7 +20,7 @@ func TestBenchReportsEveryPart(t *testing.T) {
 	t.Parallel()
 	db := testenv.EmptyDB(t)
 	// It fails by itself unless the epochs in SQL publish the same pairs and final rows.
-	code, stdout, stderr := execute1(t, "bench", "--database", db.URL, "--output", "json",
+	code, stdout, stderr := execute1(t, "bench", "--database", db.Direct, "--output", "json",
 		"--events", "20000", "--max-events", "2000", "--rounds", "1", "--rate", "1000",
 		"--paced-for", "1s", "--stored", "1000")
 	if code != exitDone {
