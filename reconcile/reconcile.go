@@ -195,7 +195,8 @@ func (w *worker) restore(ctx context.Context, stored store.State) error {
 	if err != nil {
 		return err
 	}
-	w.state.Load(&found)
+	w.state.LoadRows(found.Rows)
+	w.state.LoadResults(found.Results)
 	return nil
 }
 

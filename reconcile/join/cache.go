@@ -6,10 +6,6 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// Load takes everything Found holds into memory, as after a restart. Without Start.Spilled it must
-// be everything that is stored.
-func (s *State) Load(found *stream.Found) { s.attach(found) }
-
 // attach takes what was found into memory. Memory is newer than the store by the epoch in flight,
 // so what it already knows of an id or a key stands.
 func (s *State) attach(found *stream.Found) {

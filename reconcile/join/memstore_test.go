@@ -117,7 +117,7 @@ func (m *memStore) restart(cfg join.Config, load bool) *join.State {
 		ids[r.Side][r.ID] = true
 	}
 	m.collect(ids, found)
-	state.Load(found)
+	loadAll(state, found)
 	seen := join.NewSeen()
 	for _, r := range m.results {
 		if r.Status.Active() {
@@ -127,6 +127,32 @@ func (m *memStore) restart(cfg join.Config, load bool) *join.State {
 	}
 	state.Know(seen)
 	return state
+}
+
+// loadAll gives the state what was found as the loop does: rows, results, then those without a live
+// member; in small parts.
+func loadAll(state *join.State, found *stream.Found) {
+	live := [2]map[string]bool{{}, {}}
+	for part := range slices.Chunk(found.Rows, 3) {
+		state.LoadRows(part)
+		for _, r := range part {
+			live[r.Side][r.ID] = true
+		}
+	}
+	var far []stream.Result
+	for _, r := range found.Results {
+		if live[stream.Left][r.Left.ID] || live[stream.Right][r.Right.ID] {
+			state.LoadResults([]stream.Result{r})
+		} else {
+			far = append(far, r)
+		}
+	}
+	gone := state.Gone()
+	for _, r := range far {
+		if slices.Contains(gone[stream.Left], r.Left.ID) || slices.Contains(gone[stream.Right], r.Right.ID) {
+			state.LoadGone([]stream.Result{r})
+		}
+	}
 }
 
 func (m *memStore) live(w stream.Micros) []stream.BufferRow {

@@ -64,6 +64,8 @@ type State struct {
 	spilling bool
 	recent   groupList
 	leaving  []departure
+	// gone are the partners that loading found to have left the buffer.
+	gone [2][]string
 	// before and since hold the ids that had a result when the state began, nil while that is not
 	// known, and those that got one since.
 	before, since *Seen
@@ -99,7 +101,9 @@ type row struct {
 	bare bool
 	// partners are the other members of its active pairs.
 	partners []*row
-	group    *group
+	// first is where the partners of a row are that has only one.
+	first [1]*row
+	group *group
 	// touched and lost are the last epochs that must look at it again, and that took a partner.
 	touched, lost int64
 }
@@ -136,11 +140,15 @@ type departure struct {
 
 // New gives a State that goes on from start. Its memory is empty: what it needs it asks for.
 func New(cfg Config, start Start) *State {
+	expected := 0
+	if !start.Spilled {
+		expected = int(start.Buffered) / 2 // most rows have a partner, under the same key
+	}
 	s := &State{
 		cfg: cfg, epoch: start.Epoch, watermark: start.Watermark, target: start.Watermark,
 		parts:    make(map[stream.Partition]stream.Progress, len(start.Progress)),
-		groups:   make(map[string]*group),
-		ids:      [2]map[string]*row{{}, {}},
+		groups:   make(map[string]*group, expected),
+		ids:      [2]map[string]*row{make(map[string]*row, expected), make(map[string]*row, expected)},
 		buffered: start.Buffered,
 		since:    NewSeen(),
 		spilling: start.Spilled,
