@@ -8,7 +8,7 @@ SEEDS    ?= 10000
 
 .PHONY: help
 help: ## print the targets
-	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-10s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "make %-11s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 .PHONY: build
 build: ## build the program into bin/tally
@@ -26,6 +26,11 @@ test: ## run the tests on a real Postgres, installing one where none is found
 .PHONY: test-race
 test-race: ## the same with the race detector
 	testenv/scripts/test.sh -timeout 30m -race $(ARGS) $(PACKAGES)
+
+.PHONY: test-pooler
+test-pooler: ## the tests that reach Postgres as the program does, through PgBouncer
+	TALLY_TEST_POOLER=1 testenv/scripts/test.sh -timeout 20m $(ARGS) ./store/... ./reconcile/... \
+		./cmd/tally/...
 
 .PHONY: test-long
 test-long: ## the random-history tests over many seeds (SEEDS=10000)
