@@ -18,7 +18,7 @@ func TestShardsTogetherEqualTheModel(t *testing.T) {
 	t.Parallel()
 	var total shardsReached
 	runs := 0
-	for seed := range oracle.Seeds(t, 300, 1) {
+	for seed := range oracle.Seeds(t, 200, 1) {
 		runs++
 		history := oracle.Generate(seed, oracle.Confluent)
 		model := oracle.NewModel(history.Rule, history.Partitions())
