@@ -109,9 +109,9 @@ func busyDelta(epoch int64) *stream.Delta {
 		Partition: from, Position: "79", Reason: stream.NotJSON, Raw: []byte("\x00\xff{"),
 	}}
 	d.Counts = stream.Counts{
-		Read: 15, Accepted: 1, Duplicate: 2, Stale: 3, Late: 2, Quarantined: 1, OutOfShard: 6,
-		Ahead: 7, Paired: 8, ProvisionalOpened: 9, Retracted: 10, Superseded: 11, Final: 12,
-		Expired: 13, Buffered: 14,
+		Read: 17, Accepted: 3, Duplicate: 2, Stale: 3, Late: 2, Quarantined: 1, OutOfShard: 6,
+		Ahead: 1, Paired: 1, ProvisionalOpened: 1, Superseded: int64(len(d.Retired)),
+		Buffered: 1 + 2*epoch,
 	}
 	return d
 }

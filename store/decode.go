@@ -14,6 +14,8 @@ type decoder struct {
 	buf     []byte
 	sources map[string]string
 	damage  []Damage
+	// live is the digest of the buffer rows decoded.
+	live setDigest
 }
 
 // damaged gives the rows whose hash was not right, as a *DamageError.
@@ -40,8 +42,10 @@ func (d *decoder) fetched(v [][]byte, needs *stream.Needs, found *stream.Found) 
 func (d *decoder) row(v [][]byte, hash []byte) stream.BufferRow {
 	d.buf = d.appendOwn(d.buf[:0])
 	d.buf = appendColumnsOf(d.buf, v, 2, 3, 4, 0, 5, 6, 7, 1, 8, 9, 10, 11)
-	if h := hashColumns(d.buf); !bytes.Equal(h[:], hash) {
-		d.note("buffer", fmt.Sprintf("%s %s, added in epoch %d", v[2], v[3], readInt8(v[11])))
+	h := hashColumns(d.buf)
+	d.live.add(h)
+	if !bytes.Equal(h[:], hash) {
+		d.note("buffer", bufferName(v[2], v[3], readInt8(v[11])))
 	}
 	var t texts
 	t, d.buf = newTexts(d.buf, v[0], v[3], v[7], v[10])
@@ -61,10 +65,22 @@ func (d *decoder) row(v [][]byte, hash []byte) stream.BufferRow {
 	return r
 }
 
+// bufferName names a row of the buffer.
+func bufferName(side, id []byte, added int64) string {
+	return fmt.Sprintf("%s %s, added in epoch %d", side, id, added)
+}
+
 // result takes the columns key, horizon; match_id, kind, status, left_id, left_revision, right_id,
 // right_revision, left_time, right_time, verdict, differences, changed_epoch, row_hash.
 func (d *decoder) result(head, v [][]byte) stream.Result {
-	d.checkResult(head, v)
+	if _, whole := d.checkResult(head, v); !whole {
+		d.note("match", fmt.Sprintf("%x", v[0]))
+	}
+	return d.decodeResult(head, v)
+}
+
+// decodeResult takes the columns of result, and trusts them.
+func (d *decoder) decodeResult(head, v [][]byte) stream.Result {
 	var t texts
 	t, d.buf = newTexts(d.buf, head[0], v[3], v[5], v[10])
 	r := stream.Result{
@@ -81,20 +97,24 @@ func (d *decoder) result(head, v [][]byte) stream.Result {
 	return r
 }
 
-// checkResult compares both halves of a result's hash.
-func (d *decoder) checkResult(head, v [][]byte) {
+// checkResult compares both halves of a result's hash, and gives the first, of what the row says.
+func (d *decoder) checkResult(head, v [][]byte) (said rowHash, whole bool) {
+	said, standing := d.hashResult(head, v)
+	hash := v[12]
+	return said, bytes.Equal(said[:], hash[:16]) && bytes.Equal(standing[:], hash[16:])
+}
+
+// hashResult gives both halves of the hash that a result should have.
+func (d *decoder) hashResult(head, v [][]byte) (said, standing rowHash) {
 	d.buf = d.appendOwn(d.buf[:0])
 	d.buf = appendColumnsOf(d.buf, v, 0, 1, 3, 4, 5, 6)
 	d.buf = appendColumnsOf(d.buf, head, 0)
 	d.buf = appendColumnsOf(d.buf, v, 7, 8)
 	d.buf = appendColumnsOf(d.buf, head, 1)
 	d.buf = appendColumnsOf(d.buf, v, 9, 10)
-	said := hashColumns(d.buf)
+	said = hashColumns(d.buf)
 	d.buf = appendColumnsOf(d.buf[:0], v, 0, 2, 11)
-	standing := hashColumns(d.buf)
-	if hash := v[12]; !bytes.Equal(said[:], hash[:16]) || !bytes.Equal(standing[:], hash[16:]) {
-		d.note("match", fmt.Sprintf("%x", v[0]))
-	}
+	return said, hashColumns(d.buf)
 }
 
 // appendOwn appends the columns that all rows of the shard have in common.

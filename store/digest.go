@@ -54,7 +54,11 @@ func (s *setDigest) bytes() []byte {
 	return binary.BigEndian.AppendUint64(b, s[1])
 }
 
+// readSetDigest gives the digest of no row for what can't be one.
 func readSetDigest(v []byte) setDigest {
+	if len(v) != 16 {
+		return setDigest{}
+	}
 	return setDigest{binary.BigEndian.Uint64(v[:8]), binary.BigEndian.Uint64(v[8:16])}
 }
 

@@ -22,7 +22,9 @@ func (h *Shard) Load(ctx context.Context, watermark stream.Micros) (stream.Found
 		return err
 	})
 	group.Go(func() (err error) {
-		found.Results, err = load(both, h, h.loading("load_results", watermark), loadedResult)
+		s := h.loading("load_results", watermark)
+		s.args.int8(always)
+		found.Results, err = load(both, h, s, loadedResult)
 		return err
 	})
 	err := group.Wait()

@@ -21,6 +21,13 @@ type State struct {
 	Buffered int64
 	// Progress is how far each partition was read, in the order of partitions.
 	Progress []stream.Progress
+	// Replays are the discarded epochs to read again before anything new, in their order.
+	Replays []Recorded
+	// Damage is what Restore found that was not as it was written.
+	Damage []Damage
+	// RestoredFrom and RestoredTo are the epoch that was found and the one that Restore went back
+	// to; 0 when it went on from what it found.
+	RestoredFrom, RestoredTo int64
 }
 
 // Stats count what Commit had to do besides committing.

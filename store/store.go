@@ -44,6 +44,8 @@ type Config struct {
 	// statements then go one by one instead of together. An error that it returns is the
 	// statement's. It is there for crash tests.
 	OnStep func(ctx context.Context, statement string, done bool) error
+	// RetainEpochs is how many epochs back a shard can be restored to. 0 is 100; never under 2.
+	RetainEpochs int
 	// Configure, when set, changes the pool's configuration before it is opened.
 	Configure func(*pgxpool.Config)
 }
@@ -55,6 +57,7 @@ type Store struct {
 	statements map[string]string
 	retryFor   time.Duration
 	leaseFor   time.Duration
+	retain     int64
 	onRetry    func(err error, attempt int)
 	onStep     func(ctx context.Context, statement string, done bool) error
 }
@@ -75,7 +78,8 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	s := &Store{
 		pool: pool, schema: config.Schema, statements: map[string]string{},
-		retryFor: config.RetryFor, onRetry: config.OnRetry, onStep: config.OnStep,
+		retryFor: config.RetryFor, leaseFor: config.LeaseFor,
+		onRetry: config.OnRetry, onStep: config.OnStep,
 	}
 	for _, name := range statementNames {
 		s.statements[name] = queries.Render(queries.Engine(name), config.Schema)
@@ -85,6 +89,10 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	}
 	if s.leaseFor == 0 {
 		s.leaseFor = leaseForDefault
+	}
+	s.retain = retainDefault
+	if config.RetainEpochs != 0 {
+		s.retain = max(int64(config.RetainEpochs), retainMin)
 	}
 	return s, nil
 }
@@ -139,4 +147,6 @@ var statementNames = []string{
 	"lease_extend", "lease_list", "lease_request",
 	"register_reconciliation", "register_generation", "serving",
 	"released", "release", "lock_shard", "quarantine_status",
+	"verify_shard", "verify_manifests", "verify_offsets", "verify_transitions",
+	"verify_results_by_id", "verify_corrections", "verify_quarantine",
 }

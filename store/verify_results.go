@@ -1,0 +1,390 @@
+package store
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"hash"
+	"slices"
+
+	"github.com/jackc/pgx/v5/pgtype"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// transition is a row of match_transition with what its result's row has to do with it.
+type transition struct {
+	epoch   int64
+	ordinal int32
+	id      stream.MatchID
+	from    pgtype.Text
+	to      string
+	reason  string
+}
+
+// standing is where a result's row stands, and the hash of what it says.
+type standing struct {
+	said            rowHash
+	status          string
+	opened, changed int64
+	// bad is set when the row says something else than was written.
+	bad bool
+}
+
+func readTransition(v [][]byte) transition {
+	t := transition{
+		epoch: readInt8(v[0]), ordinal: readInt4(v[1]), from: optional(v[3]), to: string(v[4]),
+		reason: string(v[5]),
+	}
+	copy(t.id[:], v[2])
+	return t
+}
+
+// results reads the active results that have a live member and all that changed in the window, and
+// checks the hash of each; then the transitions of the window, which must agree with the rows and
+// with the manifests. The first go to keep, where there is one.
+func (d *head) results(
+	ctx context.Context, window int64, found *findings, keep *[]stream.Result,
+) (rows, transitions int64, err error) {
+	changed := map[stream.MatchID]standing{}
+	rows, err = d.readResults(ctx, window, changed, found, keep)
+	if err != nil {
+		return rows, 0, fmt.Errorf("read the results: %w", err)
+	}
+	list, err := d.readTransitions(ctx, window)
+	if err != nil {
+		return rows, 0, fmt.Errorf("read the transitions: %w", err)
+	}
+	if err := d.readMissing(ctx, list, changed, found); err != nil {
+		return rows, 0, fmt.Errorf("read the results of transitions: %w", err)
+	}
+	slices.SortFunc(list, func(a, b transition) int {
+		return cmp.Or(cmp.Compare(a.epoch, b.epoch), bytes.Compare(a.id[:], b.id[:]))
+	})
+	outputs := newOutputCheck(d, window, found)
+	for i := range list {
+		row, exists := changed[list[i].id]
+		outputs.add(&list[i], &row, exists)
+	}
+	slices.SortFunc(list, func(a, b transition) int {
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.epoch, b.epoch),
+			cmp.Compare(a.ordinal, b.ordinal))
+	})
+	past := &pastCheck{head: d, window: window, found: found, outputs: outputs}
+	for i := range list {
+		row, exists := changed[list[i].id]
+		past.add(&list[i], &row, exists)
+		past.seen(list[i].id)
+	}
+	past.end()
+	d.checkUnexplained(window, changed, past, found)
+	outputs.end()
+	return rows, int64(len(list)), nil
+}
+
+func (d *head) readResults(
+	ctx context.Context, window int64, changed map[stream.MatchID]standing, found *findings,
+	keep *[]stream.Result,
+) (rows int64, err error) {
+	watermark := d.tip().after
+	s := d.shard.loading("load_results", watermark)
+	s.args.int8(window)
+	var dec decoder
+	var here findings
+	reset := func() {
+		rows, dec, here = 0, decoder{shard: d.shard}, findings{}
+		clear(changed)
+		if keep != nil {
+			*keep = nil
+		}
+	}
+	err = d.query(ctx, s, reset, func(v [][]byte) {
+		rows++
+		row := d.standing(&dec, v, &here)
+		if row.changed >= window {
+			changed[stream.MatchID(v[2])] = row
+		}
+		if keep != nil && stream.Status(row.status).Active() && readTime(v[1]) >= watermark {
+			*keep = append(*keep, dec.decodeResult(v[:2], v[2:]))
+		}
+	})
+	found.merge(&here)
+	return rows, err
+}
+
+// standing checks a row of the statements that read results.
+func (d *head) standing(dec *decoder, v [][]byte, found *findings) standing {
+	said, stands := dec.hashResult(v[:2], v[2:])
+	row := standing{
+		said: said, status: statusText(v[4]), changed: readInt8(v[13]), opened: readInt8(v[15]),
+	}
+	name, hash := fmt.Sprintf, v[14]
+	switch {
+	case !bytes.Equal(said[:], hash[:16]):
+		row.bad = true
+		found.note(saidDamaged, "match", name("%x", v[2]), "its row_hash is not that of its columns")
+	case !bytes.Equal(stands[:], hash[16:]):
+		found.note(always, "match", name("%x", v[2]),
+			"its row_hash is not that of its status and changed_epoch")
+	}
+	return row
+}
+
+// saidDamaged stands for the epoch that first published a result, which is looked up when the shard
+// goes back.
+const saidDamaged = always - 1
+
+// statusText gives one text for each status, so that rows don't allocate theirs.
+func statusText(v []byte) string {
+	switch string(v) {
+	case string(stream.Matched):
+		return string(stream.Matched)
+	case string(stream.Provisional):
+		return string(stream.Provisional)
+	case string(stream.Final):
+		return string(stream.Final)
+	case string(stream.Retracted):
+		return string(stream.Retracted)
+	case string(stream.Superseded):
+		return string(stream.Superseded)
+	}
+	return string(v)
+}
+
+func (d *head) readTransitions(ctx context.Context, window int64) (list []transition, err error) {
+	s := d.shard.statement("verify_transitions")
+	s.args.int8(window)
+	err = d.query(ctx, s, func() { list = nil }, func(v [][]byte) {
+		list = append(list, readTransition(v))
+	})
+	return list, err
+}
+
+// readMissing looks up the rows of transitions that are not among those that changed in the window.
+func (d *head) readMissing(
+	ctx context.Context, list []transition, changed map[stream.MatchID]standing, found *findings,
+) error {
+	var ids []stream.MatchID
+	asked := map[stream.MatchID]bool{}
+	for i := range list {
+		id := list[i].id
+		if _, known := changed[id]; !known && !asked[id] {
+			asked[id] = true
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
+	}
+	s := d.shard.statement("verify_results_by_id")
+	bytesOf(&s.args, ids)
+	dec := decoder{shard: d.shard}
+	return d.query(ctx, s, func() {}, func(v [][]byte) {
+		changed[stream.MatchID(v[2])] = d.standing(&dec, v, found)
+	})
+}
+
+// checkUnexplained names rows that changed in the window by no transition.
+func (d *head) checkUnexplained(
+	window int64, changed map[stream.MatchID]standing, past *pastCheck, found *findings,
+) {
+	for id, row := range changed {
+		if row.changed >= window && !past.known[id] {
+			found.note(always, "match", fmt.Sprintf("%x", id[:]),
+				"no transition says that it changed in epoch %d", row.changed)
+		}
+	}
+}
+
+// outputCheck compares the transitions of each epoch, which come in the order of epochs and
+// identities, with what its manifest says of them.
+type outputCheck struct {
+	*head
+	window int64
+	found  *findings
+
+	epoch   int64
+	count   map[int64]int64
+	counts  [countFinal + 1]int64
+	output  hash.Hash
+	scratch []byte
+	// differ are the epochs whose digest is not that of their transitions, touched those in which
+	// something else has been named.
+	differ, touched map[int64]bool
+	// again are epochs that published a row which later was withdrawn and published again, maybe
+	// saying something else.
+	again map[int64]bool
+}
+
+func newOutputCheck(d *head, window int64, found *findings) *outputCheck {
+	return &outputCheck{
+		head: d, window: window, found: found, count: map[int64]int64{},
+		differ: map[int64]bool{}, touched: map[int64]bool{}, again: map[int64]bool{},
+		output: sha256.New(),
+	}
+}
+
+func (o *outputCheck) add(t *transition, row *standing, exists bool) {
+	if t.epoch != o.epoch {
+		o.finish()
+		o.epoch = t.epoch
+	}
+	o.count[t.epoch]++
+	switch stream.Status(t.to) {
+	case stream.Matched:
+		o.counts[countPaired]++
+	case stream.Provisional:
+		o.counts[countPaired+1]++
+	case stream.Retracted:
+		o.counts[countPaired+2]++
+	case stream.Superseded:
+		o.counts[countPaired+3]++
+	case stream.Final:
+		o.counts[countFinal]++
+	}
+	if (!exists || row.bad) && stream.Status(t.to).Active() {
+		o.touched[t.epoch] = true // the row is named
+	}
+	o.scratch = appendOutput(o.scratch[:0], &t.id, stream.Status(t.to), stream.Reason(t.reason),
+		row.said[:])
+	o.output.Write(o.scratch)
+}
+
+// finish compares the epoch whose transitions have all come.
+func (o *outputCheck) finish() {
+	m := o.byEpoch[o.epoch]
+	if m != nil && m.intact() {
+		same := bytes.Equal(o.output.Sum(nil), m.output[:])
+		for i := countPaired; i <= countFinal; i++ {
+			same = same && o.counts[i] == m.counts[i]
+		}
+		o.differ[o.epoch] = !same
+	}
+	o.output.Reset()
+	o.counts = [countFinal + 1]int64{}
+}
+
+// end names the epochs of the chain that differ.
+func (o *outputCheck) end() {
+	o.finish()
+	for _, m := range o.chain {
+		want, got := m.transitions(), o.count[m.epoch]
+		name := fmt.Sprintf("epoch %d", m.epoch)
+		switch {
+		case m.epoch < o.window || !m.intact():
+		case want != got:
+			o.found.note(m.epoch, "match_transition", name,
+				"there are %d transitions, the manifest counts %d", got, want)
+		case o.differ[m.epoch] && !o.touched[m.epoch] && !o.again[m.epoch]:
+			o.found.note(m.epoch, "match_transition", name,
+				"its transitions are not those that the manifest's output_digest is of")
+		}
+	}
+}
+
+// pastCheck follows the transitions of each result, which come in the order of identities and
+// epochs, from one status to the next and to where its row stands.
+type pastCheck struct {
+	*head
+	window  int64
+	found   *findings
+	outputs *outputCheck
+	known   map[stream.MatchID]bool
+
+	last   transition
+	row    standing
+	exists bool
+	some   bool
+	// opened is the epoch of the newest transition from nothing; chained tells whether any so far
+	// is of an epoch that counts, published holds the epochs that published it.
+	opened    int64
+	chained   bool
+	withdrawn bool
+	published []int64
+}
+
+func (p *pastCheck) seen(id stream.MatchID) {
+	if p.known == nil {
+		p.known = map[stream.MatchID]bool{}
+	}
+	p.known[id] = true
+}
+
+func (p *pastCheck) add(t *transition, row *standing, exists bool) {
+	first := !p.some || t.id != p.last.id
+	if first {
+		p.end()
+		p.row, p.exists, p.some = *row, exists, true
+		p.opened, p.chained, p.withdrawn, p.published = 0, false, false, p.published[:0]
+	}
+	m := p.byEpoch[t.epoch]
+	name := fmt.Sprintf("%d %d", t.epoch, t.ordinal)
+	switch {
+	case p.settled(t.epoch):
+	case m == nil && !p.covered(t.epoch):
+		p.found.note(t.epoch, "match_transition", name, "there is no epoch %d", t.epoch)
+	case !t.from.Valid && !first && p.chained:
+		p.found.note(t.epoch, "match_transition", name,
+			"its from_status is null, the result was %s before", p.last.to)
+	case t.from.Valid && first && p.window == 0:
+		p.found.note(t.epoch, "match_transition", name,
+			"its from_status is %s, but it is the first of the result", t.from.String)
+	case t.from.Valid && !first && t.from.String != p.last.to:
+		p.found.note(t.epoch, "match_transition", name, "its from_status is %s, the result was %s "+
+			"before", t.from.String, p.last.to)
+	}
+	if !t.from.Valid {
+		p.opened = t.epoch
+	}
+	p.chained = p.chained || !p.covered(t.epoch)
+	if stream.Status(t.to).Active() {
+		if p.withdrawn {
+			for _, epoch := range p.published {
+				p.outputs.again[epoch] = true
+			}
+		}
+		p.withdrawn = false
+		p.published = append(p.published, t.epoch)
+	} else {
+		p.withdrawn = true
+	}
+	p.last = *t
+}
+
+// end compares the newest transition of a result with its row.
+func (p *pastCheck) end() {
+	if !p.some {
+		return
+	}
+	p.some = false
+	name := fmt.Sprintf("%x", p.last.id[:])
+	switch {
+	case !p.exists:
+		if p.chained {
+			p.found.note(p.firstEpoch(), "match", name, "it is missing; epoch %d changed it to %s",
+				p.last.epoch, p.last.to)
+		}
+	case p.row.status != p.last.to:
+		p.found.note(always, "match", name, "its status is %s, its newest transition says %s",
+			p.row.status, p.last.to)
+	case p.row.changed != p.last.epoch:
+		p.found.note(always, "match", name, "its changed_epoch is %d, its newest transition is of "+
+			"epoch %d", p.row.changed, p.last.epoch)
+	case p.opened != 0 && p.row.opened != p.opened:
+		p.found.note(always, "match", name, "its opened_epoch is %d, it was first published in epoch "+
+			"%d", p.row.opened, p.opened)
+	case p.opened == 0 && p.row.opened >= p.window:
+		p.found.note(always, "match", name, "its opened_epoch is %d, but it was published before",
+			p.row.opened)
+	}
+}
+
+// firstEpoch is the epoch before which a missing row was not there yet.
+func (p *pastCheck) firstEpoch() int64 {
+	if p.opened != 0 {
+		return p.opened
+	}
+	return 0
+}
