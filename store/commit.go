@@ -33,7 +33,7 @@ const rollbackTimeout = 5 * time.Second
 //
 // Conflicts, lost connections and a full disk are retried for Config.RetryFor. Errors: ErrFenced,
 // ErrTimedOut, ErrUnknown when the time ran out before the outcome was known (a later Commit of the
-// same epoch, or the next Take, finds it out), else see Classify.
+// same epoch, or the next Take, finds it out), ErrWentBack, else see Classify.
 func (h *Shard) Commit(ctx context.Context, e *Epoch) error {
 	clean := !h.unsettled
 	err := h.store.retry(ctx, func() error {
@@ -50,9 +50,13 @@ func (h *Shard) Commit(ctx context.Context, e *Epoch) error {
 		if h.unsettled && !errors.Is(err, ErrFenced) {
 			err = fmt.Errorf("%w: %w", ErrUnknown, err)
 		}
+		if errors.Is(err, ErrFenced) {
+			err = h.whyFenced(ctx, err)
+		}
 		return fmt.Errorf("commit epoch %d of shard %d: %w", e.delta.Epoch, h.shard, err)
 	}
 	h.epoch = e.delta.Epoch
+	h.seen.epoch.Store(h.epoch)
 	h.digest = e.digest
 	if clean { // a lost connection may still be reading them
 		e.recycle()
@@ -202,6 +206,7 @@ func (h *Shard) settle(ctx context.Context, e *Epoch) (committed bool, err error
 		return false, ErrFenced
 	}
 	h.unsettled = false
+	h.seen.token.Store(h.token)
 	switch {
 	case epoch == h.epoch:
 		return false, nil

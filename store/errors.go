@@ -69,6 +69,8 @@ const (
 	codeDivisionByZero  = "22012"
 	codeQueryCanceled   = "57014"
 	codeReadOnly        = "25006"
+
+	codeTooManyConnections = "53300"
 )
 
 // Classify tells what can be done about an error of this package.
@@ -97,16 +99,19 @@ func classOf(code string) Class {
 		return TimedOut
 	case "53100": // disk_full
 		return DiskFull
-	case "40001", "40P01", "55P03", "53300", codeReadOnly, "25P03":
-		// serialization_failure, deadlock_detected, lock_not_available, too_many_connections,
-		// read_only_sql_transaction, idle_in_transaction_session_timeout
+	case codeTooManyConnections, codeReadOnly, "25P03":
+		// the last is idle_in_transaction_session_timeout
 		return Retry
 	}
-	if strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") {
+	if conflict(code) || strings.HasPrefix(code, "08") || strings.HasPrefix(code, "57P0") {
 		return Retry
 	}
 	return Fatal
 }
+
+// conflict tells whether another transaction was in the way: serialization_failure,
+// deadlock_detected, lock_not_available.
+func conflict(code string) bool { return code == "40001" || code == "40P01" || code == "55P03" }
 
 // lost tells whether an error that the server did not send means that it was not reached, or that
 // the connection broke.

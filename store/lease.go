@@ -78,15 +78,15 @@ func (s *Store) Request(
 }
 
 // Extend is the sign of life of a worker that has nothing to commit. It gives the worker that asks
-// for the shard, empty for none. It returns ErrFenced when the attempt no longer holds the shard,
-// and does not try again after another error: the next one is as good.
+// for the shard, empty for none. It returns ErrFenced when the attempt no longer holds the shard, or
+// ErrWentBack, and does not try again after another error: the next one is as good.
 func (h *Shard) Extend(ctx context.Context) (requestedBy string, err error) {
 	var by *string
 	row := h.store.pool.QueryRow(ctx, h.store.sql("lease_extend"),
 		h.generation, h.shard, h.attempt.String(), h.store.leaseFor.Microseconds())
 	err = row.Scan(&by)
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = ErrFenced
+		err = h.whyFenced(ctx, ErrFenced)
 	}
 	if err != nil {
 		return "", fmt.Errorf("extend the lease of shard %d: %w", h.shard, err)

@@ -60,6 +60,8 @@ type Shard struct {
 	// has to be acquired again before anything is written.
 	unsettled bool
 
+	seen seen
+
 	redone, reacquired, resolved atomic.Int64
 }
 
@@ -76,6 +78,8 @@ func (s *Store) Take(
 	if err != nil {
 		return nil, fmt.Errorf("take shard %d of generation %d: %w", shard, generation, err)
 	}
+	h.seen.epoch.Store(h.epoch)
+	h.seen.token.Store(h.token)
 	return h, nil
 }
 

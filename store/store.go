@@ -20,7 +20,9 @@ import (
 const (
 	applicationName = "tallystick"
 	retryForDefault = 5 * time.Minute
-	leaseForDefault = 10 * time.Second
+	// diskFullForDefault is long: somebody has to come and make room.
+	diskFullForDefault = time.Hour
+	leaseForDefault    = 10 * time.Second
 )
 
 // Config says where the store is and how to reach it.
@@ -38,8 +40,15 @@ type Config struct {
 	RetryFor time.Duration
 	// LeaseFor is how long a shard stays with a worker that gives no sign of life. 0 is 10 seconds.
 	LeaseFor time.Duration
-	// OnRetry, when set, is told of each failure that is retried, and how many there were.
+	// DiskFullFor bounds the same while the server's disk is full. 0 is an hour.
+	DiskFullFor time.Duration
+	// OnRetry, when set, is told of each failure that is retried, and how many there were; with a
+	// nil error when the operation succeeded after all.
 	OnRetry func(err error, attempt int)
+	// OnUnreplicated, when set, is told when the wait of a commit for synchronous standbys was
+	// cancelled: it is durable on the server, and may be lost with it. A later commit that is not
+	// cancelled covers it; until then a source must not be told to forget what was read.
+	OnUnreplicated func(said string)
 	// OnStep, when set, is told before and after each statement of what is written, by its name;
 	// statements then go one by one instead of together. An error that it returns is the
 	// statement's. It is there for crash tests.
@@ -59,7 +68,12 @@ type Store struct {
 	leaseFor   time.Duration
 	retain     int64
 	onRetry    func(err error, attempt int)
-	onStep     func(ctx context.Context, statement string, done bool) error
+
+	diskFullFor    time.Duration
+	onUnreplicated func(said string)
+	troubles       troubles
+	identity       identified
+	onStep         func(ctx context.Context, statement string, done bool) error
 }
 
 // Open opens the pool and reaches the server once.
@@ -68,21 +82,17 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := pgxpool.NewWithConfig(ctx, pc)
-	if err != nil {
-		return nil, fmt.Errorf("open the connection pool: %w", err)
-	}
-	if err := pool.Ping(ctx); err != nil {
-		pool.Close()
-		return nil, fmt.Errorf("connect to Postgres: %w; check database and the PG* variables", err)
-	}
 	s := &Store{
-		pool: pool, schema: config.Schema, statements: map[string]string{},
+		schema: config.Schema, statements: map[string]string{},
+		diskFullFor: config.DiskFullFor, onUnreplicated: config.OnUnreplicated,
 		retryFor: config.RetryFor, leaseFor: config.LeaseFor,
 		onRetry: config.OnRetry, onStep: config.OnStep,
 	}
 	for _, name := range statementNames {
 		s.statements[name] = queries.Render(queries.Engine(name), config.Schema)
+	}
+	if s.diskFullFor == 0 {
+		s.diskFullFor = diskFullForDefault
 	}
 	if s.retryFor == 0 {
 		s.retryFor = retryForDefault
@@ -94,6 +104,15 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if config.RetainEpochs != 0 {
 		s.retain = max(int64(config.RetainEpochs), retainMin)
 	}
+	s.watchNotices(&pc.ConnConfig.Config)
+	if s.pool, err = pgxpool.NewWithConfig(ctx, pc); err != nil {
+		return nil, fmt.Errorf("open the connection pool: %w", err)
+	}
+	if err := s.pool.Ping(ctx); err != nil {
+		s.pool.Close()
+		return nil, fmt.Errorf("connect to Postgres: %w; check database and the PG* variables", err)
+	}
+	s.identify(ctx)
 	return s, nil
 }
 
@@ -146,7 +165,9 @@ var statementNames = []string{
 	"reacquire", "manifest_attempt", "take", "take_progress", "take_manifest", "leave",
 	"lease_extend", "lease_list", "lease_request",
 	"register_reconciliation", "register_generation", "serving",
+	"purge_oldest", "purge_mark", "purge_step", "purge_restorable",
 	"released", "release", "lock_shard", "quarantine_status",
+	"server_identity", "shard_stands",
 	"verify_shard", "verify_manifests", "verify_offsets", "verify_transitions",
 	"verify_results_by_id", "verify_corrections", "verify_quarantine",
 }
