@@ -41,6 +41,12 @@ bench: ## throughput, latency and write cost against the COPY floor (ARGS=...)
 	testenv/scripts/ensure-postgres.sh
 	go run ./cmd/tally bench $(ARGS)
 
+.PHONY: torture
+torture: ## the crash lab over 200 seeds: every step, every way to break it (ARGS=...)
+	testenv/scripts/ensure-postgres.sh
+	go build -o bin/tally ./cmd/tally
+	bin/tally torture $(ARGS)
+
 .PHONY: lint
 lint: ## formatting, vet and linters
 	go vet $(PACKAGES)

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tallystick/tallystick/queries"
 	"github.com/tallystick/tallystick/reconcile"
 	"github.com/tallystick/tallystick/reconcile/join"
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -79,7 +80,9 @@ func compareWithBatch(
 	if err != nil {
 		return err
 	}
-	want, err := oracle.Batch(ctx, tx, history)
+	want, err := oracle.Batch(ctx, tx, history, oracle.BatchSQL{
+		RawEvent: queries.Torture("raw_event"), Join: queries.Torture("batch"),
+	})
 	if err := errors.Join(err, tx.Rollback(ctx)); err != nil {
 		return err
 	}

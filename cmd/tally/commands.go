@@ -17,5 +17,6 @@ func commands(a *app) []*cobra.Command {
 		newQueryCommand(a),
 		newGenerateCommand(a),
 		newBenchCommand(a),
+		newTortureCommand(a),
 	}
 }

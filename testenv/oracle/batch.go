@@ -2,24 +2,21 @@ package oracle
 
 import (
 	"context"
-	_ "embed"
 	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 )
 
-//go:embed raw_event.sql
-var rawEventSQL string
-
-//go:embed batch.sql
-var batchSQL string
+// BatchSQL are the statements of Batch, which the callers have: the table of raw events and the join
+// over them. The product's crash lab uses the same.
+type BatchSQL struct{ RawEvent, Join string }
 
 // Batch gives the active results at the end of a confluent history, computed by one SQL statement
 // over its raw events: sorted lines as in "matched o1/1 i1/1", "final o1/1 -" or "final - i1/1".
 // It makes a temporary table that goes with the transaction, so one transaction serves one call.
-func Batch(ctx context.Context, tx pgx.Tx, h *History) ([]string, error) {
-	if _, err := tx.Exec(ctx, rawEventSQL); err != nil {
+func Batch(ctx context.Context, tx pgx.Tx, h *History, sql BatchSQL) ([]string, error) {
+	if _, err := tx.Exec(ctx, sql.RawEvent); err != nil {
 		return nil, fmt.Errorf("create the raw events of seed %d: %w", h.Seed, err)
 	}
 	columns := []string{
@@ -31,7 +28,7 @@ func Batch(ctx context.Context, tx pgx.Tx, h *History) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("load %d raw events of seed %d: %w", len(rows), h.Seed, err)
 	}
-	found, err := tx.Query(ctx, batchSQL, h.Rule.Join, h.Rule.Before.Microseconds(),
+	found, err := tx.Query(ctx, sql.Join, h.Rule.Join, h.Rule.Before.Microseconds(),
 		h.Rule.After.Microseconds())
 	if err != nil {
 		return nil, fmt.Errorf("join the raw events of seed %d: %w", h.Seed, err)

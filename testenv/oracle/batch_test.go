@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/tallystick/tallystick/queries"
 	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/testenv"
 )
@@ -17,7 +18,9 @@ func batch(t *testing.T, db *testenv.Database, h *History) []string {
 		t.Fatal(err)
 	}
 	defer func() { _ = tx.Rollback(t.Context()) }()
-	lines, err := Batch(t.Context(), tx, h)
+	lines, err := Batch(t.Context(), tx, h, BatchSQL{
+		RawEvent: queries.Torture("raw_event"), Join: queries.Torture("batch"),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
