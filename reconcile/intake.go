@@ -69,6 +69,7 @@ func openIntake(ctx context.Context, cfg Config, progress []stream.Progress) (*i
 	}
 	ctx, in.cancel = context.WithCancel(ctx)
 	for _, source := range cfg.Sources {
+		source = &outlasting{Source: source, logger: cfg.Logger}
 		f := &feed{source: source, ahead: make(chan chunk, chunksAhead), time: stream.NegInfinity}
 		if err := in.open(ctx, f, progress); err != nil {
 			return nil, errors.Join(err, in.close())

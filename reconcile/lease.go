@@ -54,7 +54,7 @@ func (w *worker) beat(ctx context.Context, t *tenure, every time.Duration) {
 		by, err := w.shard.Extend(asking)
 		cancel()
 		switch {
-		case errors.Is(err, store.ErrFenced):
+		case errors.Is(err, store.ErrFenced), errors.Is(err, store.ErrWentBack):
 			t.giveUp(err)
 		case err != nil && ctx.Err() == nil:
 			w.Logger.Warn("the lease could not be extended", "error", err)
@@ -71,7 +71,8 @@ func (t *tenure) end(err error) error {
 	t.stop()
 	<-t.done
 	cause := context.Cause(t.running)
-	given := errors.Is(cause, ErrHandedOver) || errors.Is(cause, store.ErrFenced)
+	given := errors.Is(cause, ErrHandedOver) || errors.Is(cause, store.ErrFenced) ||
+		errors.Is(cause, store.ErrWentBack)
 	t.giveUp(nil)
 	if given && (err == nil || errors.Is(err, context.Canceled)) {
 		return cause

@@ -91,6 +91,11 @@ func Run(ctx context.Context, cfg Config) error {
 	for {
 		w := &worker{Config: cfg, maxEvents: maxEvents}
 		err := w.attempt(ctx)
+		if errors.Is(err, store.ErrWentBack) && ctx.Err() == nil {
+			cfg.Logger.Warn("going on from the older epoch, if the sources still have what follows it",
+				"error", err)
+			continue
+		}
 		if store.Classify(err) != store.TimedOut {
 			return err
 		}
