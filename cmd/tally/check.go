@@ -17,6 +17,7 @@ import (
 	"github.com/tallystick/tallystick/reconcile"
 	"github.com/tallystick/tallystick/reconcile/source/postgres"
 	"github.com/tallystick/tallystick/reconcile/stream"
+	"github.com/tallystick/tallystick/store"
 )
 
 // The oldest server that works, and the only encoding in which texts are what was read.
@@ -136,23 +137,16 @@ type serverFacts struct {
 	VersionNumber     int32
 	Version, Encoding string
 	Standby           bool
-	ProcessID         int32
 	Role              string
 	Attributes        []string
 }
 
 func (k *check) server(ctx context.Context, conn *pgx.ConnConfig, pool *pgxpool.Pool) {
 	var facts serverFacts
-	var pooled bool
-	err := pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
-		rows, err := c.Query(ctx, queries.Command("check_server"))
-		if err != nil {
-			return err
-		}
+	rows, err := pool.Query(ctx, queries.Command("check_server"))
+	if err == nil {
 		facts, err = pgx.CollectExactlyOneRow(rows, pgx.RowToStructByPos[serverFacts])
-		pooled = c.Conn().PgConn().PID() != uint32(facts.ProcessID)
-		return err
-	})
+	}
 	if err != nil {
 		k.fail(exitFailed, "database", err.Error(), "try again")
 		return
@@ -169,12 +163,20 @@ func (k *check) server(ctx context.Context, conn *pgx.ConnConfig, pool *pgxpool.
 		k.fail(exitFailed, "database", "it is a standby, which can't be written",
 			"connect to the primary (target_session_attrs=read-write)")
 	}
-	if pooled {
-		k.okf("pooler", "a pooler such as PgBouncer is in between; transaction mode works")
-	}
+	k.pooler(ctx, pool)
 	for _, attribute := range facts.Attributes {
 		k.warn("rights", fmt.Sprintf("role %s has a right it doesn't need: %s", facts.Role, attribute),
 			"run as a role of its own")
+	}
+}
+
+func (k *check) pooler(ctx context.Context, pool *pgxpool.Pool) {
+	switch pooling, err := store.FindPooling(ctx, pool); {
+	case err != nil:
+		k.fail(exitFailed, "pooler", err.Error(), "let the pooler pool transactions or sessions")
+	case pooling != store.PoolsNothing:
+		k.okf("pooler", "a pooler such as PgBouncer is in between and pools %ss; nothing is kept in "+
+			"a session", pooling)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 
 	"github.com/jackc/pgx/v5"
 
@@ -44,11 +43,8 @@ func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, e
 		Schema:     c.Schema,
 		Logger:     a.logger,
 		MaxConns:   maxConns,
-		OnRetry: func(err error, attempt int) {
-			a.logger.Warn("postgres is away, trying again",
-				slog.Int("attempt", attempt), slog.Any("error", err))
-		},
 	}
+	a.watch(&opened)
 	if a.adaptStore != nil {
 		a.adaptStore(&opened)
 	}

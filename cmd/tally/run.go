@@ -73,10 +73,14 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	for _, key := range c.Inert() {
 		a.logger.Warn(inertText(key))
 	}
+	if err := a.tellPooling(ctx, s); err != nil {
+		return err
+	}
 	p := newProgress(a)
 	stop := p.show(ctx)
 	err = reconcileWith(ctx, a, c, s, f, p.add)
 	stop()
+	a.tellTroubles(s)
 	if err == nil || p.epochs > 0 {
 		a.printf("%s\n", p.summary())
 	}

@@ -1,11 +1,9 @@
--- What tally check asks of the server and the role: one row. A process id other than the one the
--- connection was told of means that a pooler is in between.
+-- What tally check asks of the server and the role: one row.
 select
     current_setting('server_version_num')::integer as version_number,
     current_setting('server_version') as version,
     current_setting('server_encoding') as encoding,
     pg_is_in_recovery() as standby,
-    pg_backend_pid() as process_id,
     r.rolname::text as role,
     array_remove(array[
         case when r.rolsuper then 'superuser' end,
