@@ -50,6 +50,7 @@ create table :"schema".shard (
     lease_until timestamptz not null default '-infinity',
     requested_by text,
     watermark timestamptz not null default '-infinity',
+    purged_epoch bigint not null default 0,
     primary key (generation_id, shard)
 ) with (fillfactor = 50);
 comment on table :"schema".shard is 'One row a shard: the fence every epoch passes and the low watermark it leaves.';
@@ -62,6 +63,7 @@ comment on column :"schema".shard.worker is 'Host and process of the worker that
 comment on column :"schema".shard.lease_until is 'Until then, by the clock of this database, no other worker may take the shard; each commit and heartbeat extends it. -infinity when it was released.';
 comment on column :"schema".shard.requested_by is 'Worker that asks the holder to hand the shard over, because it has fewer than its share.';
 comment on column :"schema".shard.watermark is 'Low watermark: event time up to which both sides are believed complete.';
+comment on column :"schema".shard.purged_epoch is 'The oldest epoch that can be gone back to: buffer rows that only earlier ones need are purged. 0 while none are.';
 
 create table :"schema".attempt (
     generation_id integer not null,
