@@ -66,13 +66,7 @@ func (h *Shard) encodeNeeds(needs *stream.Needs, watermark stream.Micros) statem
 	s := h.statement("fetch")
 	a := &s.args
 	a.time(watermark)
-	var events []eventID
-	for side, ids := range needs.IDs {
-		for _, id := range ids {
-			events = append(events, eventID{stream.Side(side), id})
-		}
-	}
-	addEvents(a, events)
+	addEvents(a, eventIDs(needs.IDs))
 	array(a, textArray, needs.Keys, func(b []byte, k *string) []byte { return appendText(b, *k) })
 	type row = stream.Range
 	array(a, timeArray, needs.Due, func(b []byte, r *row) []byte { return appendTime(b, r.From) })
@@ -85,6 +79,17 @@ func (h *Shard) encodeNeeds(needs *stream.Needs, watermark stream.Micros) statem
 type eventID struct {
 	side stream.Side
 	id   string
+}
+
+// eventIDs names events by their ids by side.
+func eventIDs(ids [2][]string) []eventID {
+	var events []eventID
+	for side := range ids {
+		for _, id := range ids[side] {
+			events = append(events, eventID{stream.Side(side), id})
+		}
+	}
+	return events
 }
 
 func addEvents(a *args, events []eventID) {

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -25,6 +24,16 @@ type Recorded struct {
 // restoresMax bounds how often a start goes back: what an epoch that was verified leads to verifies.
 const restoresMax = 3
 
+// Loader takes what Restore reads of a state: the live rows, then the active results that have one
+// of them as a member, both in parts, then the other active results of the events that Gone names.
+type Loader interface {
+	LoadRows(rows []stream.BufferRow)
+	LoadResults(results []stream.Result)
+	// Gone gives ids by side: the members of those results that are not among the rows.
+	Gone() [2][]string
+	LoadGone(results []stream.Result)
+}
+
 // Restore verifies what is stored of the shard, and reads it. It is called once, after Take and
 // before anything else.
 //
@@ -33,109 +42,198 @@ const restoresMax = 3
 // must be read again, in their order, before anything new. Where none verifies the error is a
 // *DamageError and nothing is changed.
 //
-// What is read is nil when the state has more than cacheRows rows: it was verified all the same.
-func (h *Shard) Restore(ctx context.Context, cacheRows int) (State, *stream.Found, error) {
-	state, found, err := h.restore(ctx, cacheRows)
+// What is read goes to the loader that begin gives for the state, nil for a state that is not to be
+// loaded: it is verified all the same. While that goes on, something may turn out to be damaged, or
+// the connection be lost; then begin is called again, and what the loader before it got is void.
+func (h *Shard) Restore(ctx context.Context, begin func(State) Loader) (State, error) {
+	state, err := h.restore(ctx, begin)
 	if err != nil {
-		return state, nil, fmt.Errorf("verify shard %d: %w", h.shard, err)
+		return state, fmt.Errorf("verify shard %d: %w", h.shard, err)
 	}
 	h.State = state
-	return state, found, nil
+	return state, nil
 }
 
-func (h *Shard) restore(ctx context.Context, cacheRows int) (state State, _ *stream.Found, _ error) {
+func (h *Shard) restore(ctx context.Context, begin func(State) Loader) (state State, _ error) {
 	for range restoresMax {
-		d, found, err := h.inspect(ctx, cacheRows)
+		var d *head
+		err := h.store.retry(ctx, func() (err error) {
+			d, err = h.inspect(ctx, &state, begin)
+			return err
+		})
 		if err != nil {
-			return state, nil, err
+			return state, err
 		}
 		if d.found.empty() {
-			h.adopt(d, &state)
-			return state, found, nil
+			h.adopt(d)
+			return state, nil
 		}
 		if err := h.stillHeld(ctx); err != nil {
-			return state, nil, err
+			return state, err
 		}
 		state.Damage = append(state.Damage, d.found.damage()...)
 		to, err := h.fallBack(ctx)
 		if err != nil {
-			return state, nil, err
+			return state, err
 		}
 		if state.RestoredFrom == 0 {
 			state.RestoredFrom = d.tip().epoch
 		}
 		state.RestoredTo = to
 	}
-	return state, nil, damageError(state.Damage)
+	return state, damageError(state.Damage)
 }
 
-// inspect verifies the shard and reads its live rows and their results, in one pass.
+// inspect verifies the shard and loads its live rows and their results, in one pass.
 func (h *Shard) inspect(
-	ctx context.Context, cacheRows int,
-) (*head, *stream.Found, error) {
-	d, err := readHead(ctx, h, h.store.pooled(), h.store.retain)
+	ctx context.Context, state *State, begin func(State) Loader,
+) (*head, error) {
+	d, err := readHead(ctx, h, h.store.once(), h.store.retain)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	d.checkShard()
 	d.checkManifests()
 	if err := d.checkOffsets(ctx); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	var found *stream.Found
-	var keepRows *[]stream.BufferRow
-	var keepResults *[]stream.Result
-	if d.tip().counts[countBuffered] <= int64(cacheRows) {
-		found = &stream.Found{}
-		keepRows, keepResults = &found.Rows, &found.Results
+	d.describe(state)
+	var loader Loader
+	if d.found.empty() {
+		loader = begin(*state)
 	}
-	var rows, results findings
+	if err := d.load(ctx, loader); err != nil {
+		return nil, err
+	}
+	if loader != nil && d.found.empty() {
+		return d, d.loadGone(ctx, loader)
+	}
+	return d, nil
+}
+
+// load checks rows and results, each on a connection of its own, and hands them to the loader while
+// it goes on.
+func (d *head) load(ctx context.Context, loader Loader) error {
+	var damagedRows, damagedResults findings
+	rows, results := newParts[stream.BufferRow](loader), newParts[stream.Result](loader)
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
-		_, err := d.liveRows(both, &rows, keepRows)
+		defer rows.close()
+		_, err := d.liveRows(both, &damagedRows, rows)
 		return err
 	})
 	group.Go(func() error {
+		defer results.close()
 		window := d.window()
-		_, _, err := d.results(both, window, &results, keepResults)
+		_, _, err := d.results(both, window, &damagedResults, results)
 		if err == nil {
-			_, err = d.aside(both, window, &results)
+			_, err = d.aside(both, window, &damagedResults)
 		}
 		return err
 	})
-	if err := group.Wait(); err != nil {
-		return nil, nil, err
-	}
-	d.found.merge(&rows)
-	d.found.merge(&results)
-	if found != nil && d.found.empty() {
-		var damaged *DamageError
-		err := h.loadGone(ctx, d.tip().after, found)
-		if errors.As(err, &damaged) {
-			for _, row := range damaged.Found {
-				d.found.note(saidDamaged, row.Table, row.Row, "%s", row.What)
-			}
-			err = nil
+	if loader != nil {
+		for part := range rows.list {
+			loader.LoadRows(part)
 		}
-		if err != nil {
-			return nil, nil, err
+		for part := range results.list {
+			loader.LoadResults(part)
 		}
 	}
-	return d, found, nil
+	err := group.Wait()
+	d.found.merge(&damagedRows)
+	d.found.merge(&damagedResults)
+	return err
+}
+
+// loadGone looks up the results that have no live member but belong to partners of live ones.
+func (d *head) loadGone(ctx context.Context, loader Loader) error {
+	gone := loader.Gone()
+	if len(gone[stream.Left])+len(gone[stream.Right]) == 0 {
+		return nil
+	}
+	s := d.shard.loading("load_gone", d.tip().after)
+	addEvents(&s.args, eventIDs(gone))
+	dec := decoder{shard: d.shard}
+	var list []stream.Result
+	err := d.query(ctx, s, func() {}, func(v [][]byte) {
+		list = append(list, dec.result(v[:2], v[2:]))
+	})
+	if err != nil {
+		return fmt.Errorf("read the results of partners: %w", err)
+	}
+	for _, bad := range dec.damage {
+		d.found.note(saidDamaged, bad.Table, bad.Row, "%s", bad.What)
+	}
+	loader.LoadGone(list)
+	return nil
+}
+
+// parts hands values on in parts, to whoever reads list; to nobody where there is no loader.
+type parts[T any] struct {
+	list chan []T
+	next []T
+}
+
+const (
+	partSize = 1024
+	// partsAhead lets results wait for the rows to be taken in.
+	partsAhead = 1024
+)
+
+func newParts[T any](loader Loader) *parts[T] {
+	if loader == nil {
+		return nil
+	}
+	return &parts[T]{list: make(chan []T, partsAhead)}
+}
+
+func (p *parts[T]) add(ctx context.Context, value T) {
+	if p == nil {
+		return
+	}
+	if p.next == nil {
+		p.next = make([]T, 0, partSize)
+	}
+	if p.next = append(p.next, value); len(p.next) == partSize {
+		p.flush(ctx)
+	}
+}
+
+func (p *parts[T]) flush(ctx context.Context) {
+	if p == nil || len(p.next) == 0 {
+		return
+	}
+	select {
+	case p.list <- p.next:
+	case <-ctx.Done():
+	}
+	p.next = nil
+}
+
+func (p *parts[T]) close() {
+	if p != nil {
+		close(p.list)
+	}
 }
 
 // adopt takes over what was verified.
-func (h *Shard) adopt(d *head, state *State) {
+func (h *Shard) adopt(d *head) {
+	newest := d.tip()
+	h.epoch, h.live = newest.epoch, newest.live
+	h.digest = [digestSize]byte{}
+	copy(h.digest[:], newest.digest)
+}
+
+// describe says in the state where the newest epoch left the shard.
+func (d *head) describe(state *State) {
 	newest := d.tip()
 	state.Epoch, state.Watermark = newest.epoch, newest.after
 	state.Buffered = newest.counts[countBuffered]
+	state.Progress = nil
 	for _, o := range d.offsets {
 		state.Progress = append(state.Progress, o.Progress)
 	}
 	state.Replays = d.replays()
-	h.epoch, h.live = newest.epoch, newest.live
-	h.digest = [digestSize]byte{}
-	copy(h.digest[:], newest.digest)
 }
 
 // replays gives the discarded epochs that go on from where the sources stand, each from where the

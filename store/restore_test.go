@@ -2,7 +2,26 @@ package store_test
 
 import (
 	"testing"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+	"github.com/tallystick/tallystick/store"
 )
+
+// collector is a loader that keeps what it gets.
+type collector struct {
+	stream.Found
+	gone [2][]string
+}
+
+func (c *collector) LoadRows(rows []stream.BufferRow) { c.Rows = append(c.Rows, rows...) }
+
+func (c *collector) LoadResults(results []stream.Result) {
+	c.Results = append(c.Results, results...)
+}
+
+func (c *collector) Gone() [2][]string { return c.gone }
+
+func (c *collector) LoadGone(results []stream.Result) { c.LoadResults(results) }
 
 // TestRestoreOfWhatWasWritten reads back a shard that nobody touched.
 func TestRestoreOfWhatWasWritten(t *testing.T) {
@@ -10,7 +29,8 @@ func TestRestoreOfWhatWasWritten(t *testing.T) {
 	b := setup(t)
 	h := b.shard
 	for epoch := range int64(7) {
-		state, found, err := h.Restore(t.Context(), 1000)
+		var found collector
+		state, err := h.Restore(t.Context(), func(store.State) store.Loader { return &found })
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -253,6 +253,19 @@ func (s *Store) pooled() query {
 	}
 }
 
+// once gives a query on connections of the pool, for what is tried again as a whole.
+func (s *Store) once() query {
+	return func(ctx context.Context, st statement, reset func(), row func(v [][]byte)) error {
+		conn, err := s.pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		reset()
+		return readAll(ctx, conn.Conn().PgConn(), st, row)
+	}
+}
+
 // bytesOf writes ids as an array of bytea.
 func bytesOf(a *args, ids []stream.MatchID) {
 	array(a, byteaArray, ids, func(b []byte, id *stream.MatchID) []byte {

@@ -44,9 +44,9 @@ func readTransition(v [][]byte) transition {
 
 // results reads the active results that have a live member and all that changed in the window, and
 // checks the hash of each; then the transitions of the window, which must agree with the rows and
-// with the manifests. The first go to keep, where there is one.
+// with the manifests. The first are given to keep.
 func (d *head) results(
-	ctx context.Context, window int64, found *findings, keep *[]stream.Result,
+	ctx context.Context, window int64, found *findings, keep *parts[stream.Result],
 ) (rows, transitions int64, err error) {
 	changed := map[stream.MatchID]standing{}
 	rows, err = d.readResults(ctx, window, changed, found, keep)
@@ -86,7 +86,7 @@ func (d *head) results(
 
 func (d *head) readResults(
 	ctx context.Context, window int64, changed map[stream.MatchID]standing, found *findings,
-	keep *[]stream.Result,
+	keep *parts[stream.Result],
 ) (rows int64, err error) {
 	watermark := d.tip().after
 	s := d.shard.loading("load_results", watermark)
@@ -96,9 +96,6 @@ func (d *head) readResults(
 	reset := func() {
 		rows, dec, here = 0, decoder{shard: d.shard}, findings{}
 		clear(changed)
-		if keep != nil {
-			*keep = nil
-		}
 	}
 	err = d.query(ctx, s, reset, func(v [][]byte) {
 		rows++
@@ -106,10 +103,11 @@ func (d *head) readResults(
 		if row.changed >= window {
 			changed[stream.MatchID(v[2])] = row
 		}
-		if keep != nil && stream.Status(row.status).Active() && readTime(v[1]) >= watermark {
-			*keep = append(*keep, dec.decodeResult(v[:2], v[2:]))
+		if stream.Status(row.status).Active() && readTime(v[1]) >= watermark {
+			keep.add(ctx, dec.decodeResult(v[:2], v[2:]))
 		}
 	})
+	keep.flush(ctx)
 	found.merge(&here)
 	return rows, err
 }

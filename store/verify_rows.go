@@ -10,28 +10,21 @@ import (
 )
 
 // liveRows reads the live rows of the buffer once, checks the hash of each and compares all of them
-// with the newest manifest. The rows are given to keep, where there is one.
+// with the newest manifest. The rows are given to keep.
 func (d *head) liveRows(
-	ctx context.Context, found *findings, keep *[]stream.BufferRow,
+	ctx context.Context, found *findings, keep *parts[stream.BufferRow],
 ) (rows int64, err error) {
 	newest := d.tip()
 	var dec decoder
-	reset := func() {
-		rows, dec = 0, decoder{shard: d.shard, sources: dec.sources}
-		if keep != nil {
-			*keep = make([]stream.BufferRow, 0, min(max(newest.counts[countBuffered], 0), rowsAtOnce))
-		}
-	}
+	reset := func() { rows, dec = 0, decoder{shard: d.shard, sources: dec.sources} }
 	err = d.query(ctx, d.shard.loading("load_rows", newest.after), reset, func(v [][]byte) {
 		rows++
-		row := dec.row(v[:12], v[12])
-		if keep != nil {
-			*keep = append(*keep, row)
-		}
+		keep.add(ctx, dec.row(v[:12], v[12]))
 	})
 	if err != nil {
 		return rows, fmt.Errorf("read the buffer: %w", err)
 	}
+	keep.flush(ctx)
 	for _, bad := range dec.damage {
 		found.note(always, bad.Table, bad.Row, "%s", bad.What)
 	}
@@ -42,9 +35,6 @@ func (d *head) liveRows(
 	}
 	return rows, nil
 }
-
-// rowsAtOnce bounds what is allocated on the word of a manifest.
-const rowsAtOnce = 4_000_000
 
 // aside checks the corrections and the quarantined records of the epochs from the window on, and
 // how many each manifest counts.
