@@ -42,7 +42,7 @@ type Source interface {
 type Shard interface {
 	Fetch(ctx context.Context, needs stream.Needs, watermark stream.Micros) (
 		stream.Found, stream.Micros, error)
-	Load(ctx context.Context, watermark stream.Micros) (stream.Found, error)
+	Restore(ctx context.Context, begin func(store.State) store.Loader) (store.State, error)
 	Spill(ctx context.Context, watermark stream.Micros) error
 	ResultIDs(ctx context.Context, yield func(stream.Side, string)) error
 	Encode(d *stream.Delta) *store.Epoch
@@ -136,7 +136,7 @@ type worker struct {
 }
 
 func (w *worker) attempt(outer context.Context) (err error) {
-	shard, state, err := w.Take(outer)
+	shard, _, err := w.Take(outer)
 	if err != nil {
 		return err
 	}
@@ -147,7 +147,8 @@ func (w *worker) attempt(outer context.Context) (err error) {
 		err = errors.Join(err, w.leave(outer, err))
 	}()
 	ctx := held.running
-	if err := w.restore(ctx, state); err != nil {
+	state, err := w.restore(ctx)
+	if err != nil {
 		return err
 	}
 	w.intake, err = openIntake(ctx, w.Config, state.Progress)
@@ -159,8 +160,10 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	running, failed := context.WithCancel(ctx)
 	defer failed()
 	w.failed = failed
-	defer w.learn(running, state.Epoch)()
-	err = w.epochs(running)
+	if err = w.replay(running, state.Replays); err == nil {
+		defer w.learn(running, state.Epoch)()
+		err = w.epochs(running)
+	}
 	return errors.Join(err, w.settle())
 }
 
@@ -182,27 +185,40 @@ func (w *worker) leave(ctx context.Context, cause error) error {
 	return w.shard.Leave(ctx, outcome)
 }
 
-// restore makes the state that the attempt goes on from. A buffer that fits into memory is read
-// there, so that nothing need be looked up; of a larger one rows are looked up when needed.
-func (w *worker) restore(ctx context.Context, stored store.State) error {
-	fits := stored.Buffered <= int64(w.Join.CacheRows)
-	w.state = join.New(w.Join, join.Start{
-		Epoch: stored.Epoch, Watermark: stored.Watermark,
-		Buffered: stored.Buffered, Progress: stored.Progress, Spilled: !fits,
+// restore verifies what is stored and makes the state that the attempt goes on from. A buffer that
+// fits into memory is read there, so that nothing need be looked up; of a larger one rows are looked
+// up when needed.
+func (w *worker) restore(ctx context.Context) (store.State, error) {
+	fits := false
+	stored, err := w.shard.Restore(ctx, func(stored store.State) store.Loader {
+		fits = stored.Buffered <= int64(w.Join.CacheRows)
+		w.state = join.New(w.Join, join.Start{
+			Epoch: stored.Epoch, Watermark: stored.Watermark,
+			Buffered: stored.Buffered, Progress: stored.Progress, Spilled: !fits,
+		})
+		if !fits {
+			return nil
+		}
+		return w.state
 	})
-	switch {
-	case !fits:
-		return w.shard.Spill(ctx, stored.Watermark)
-	case stored.Buffered == 0:
-		return nil
+	if len(stored.Damage) > 0 {
+		w.tellDamage(&stored, err)
 	}
-	found, err := w.shard.Load(ctx, stored.Watermark)
-	if err != nil {
-		return err
+	if err == nil && !fits {
+		err = w.shard.Spill(ctx, stored.Watermark)
 	}
-	w.state.LoadRows(found.Rows)
-	w.state.LoadResults(found.Results)
-	return nil
+	return stored, err
+}
+
+// tellDamage logs what did not verify, and what was done about it.
+func (w *worker) tellDamage(stored *store.State, err error) {
+	for _, d := range stored.Damage {
+		w.Logger.Error("what is stored is damaged", "table", d.Table, "row", d.Row, "what", d.What)
+	}
+	if err == nil {
+		w.Logger.Warn("went back to an epoch that verifies", "from_epoch", stored.RestoredFrom,
+			"to_epoch", stored.RestoredTo, "to_replay", len(stored.Replays))
+	}
 }
 
 // learn reads beside the loop which ids have had a result, so that others need not be looked up
@@ -252,7 +268,7 @@ func (w *worker) epochs(ctx context.Context) error {
 	for {
 		batch, err := w.intake.next(ctx, w.maxEvents, w.state.Behind())
 		if err == nil {
-			err = w.epoch(ctx, batch)
+			err = w.epoch(ctx, batch, nil)
 		}
 		switch {
 		case ctx.Err() != nil && errors.Is(err, ctx.Err()):
@@ -267,8 +283,10 @@ func (w *worker) epochs(ctx context.Context) error {
 }
 
 // epoch joins one batch, waits for the epoch before it, and starts its commit. A batch that would
-// change nothing makes no epoch.
-func (w *worker) epoch(ctx context.Context, batch *stream.Batch) error {
+// change nothing makes no epoch, unless it is what a discarded one read.
+func (w *worker) epoch(
+	ctx context.Context, batch *stream.Batch, recorded *store.Recorded,
+) error {
 	select {
 	case seen := <-w.seen:
 		w.state.Know(seen)
@@ -285,12 +303,18 @@ func (w *worker) epoch(ctx context.Context, batch *stream.Batch) error {
 	if err != nil {
 		return err
 	}
-	batch.Clock = clock
-	if batch.Records() == 0 && !w.state.Moves(batch) {
-		return nil
+	if recorded == nil {
+		batch.Clock = clock
+		if batch.Records() == 0 && !w.state.Moves(batch) {
+			return nil
+		}
 	}
 	delta := w.state.Step(batch, &found)
 	epoch := w.shard.Encode(delta)
+	if recorded != nil && epoch.Replays(recorded.Epoch, recorded.Output) {
+		w.Logger.Error("the replay of an epoch gives other outputs than were recorded",
+			"epoch", recorded.Epoch, "replayed_as", delta.Epoch)
+	}
 	if err := w.settle(); err != nil {
 		return err
 	}
