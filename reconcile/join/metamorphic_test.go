@@ -157,7 +157,7 @@ func (r *run) step(b *stream.Batch) error {
 		}
 		if r.sometimes(3) {
 			r.reached.restarts++
-			r.state = r.store.restart(r.cfg, false)
+			r.state = r.store.restart(r.cfg, r.sometimes(2))
 		}
 	}
 	return nil
