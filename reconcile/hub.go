@@ -143,7 +143,7 @@ func (h *hub) attach(ctx context.Context, v *view, position, identity string) (s
 		if identity, err = h.source.Open(ctx, position, identity); err != nil {
 			return err
 		}
-		v.position, v.identity = position, identity
+		v.position, v.identity, v.err = position, identity, nil
 		return h.place(ctx, v)
 	})
 	return identity, err
@@ -152,6 +152,7 @@ func (h *hub) attach(ctx context.Context, v *view, position, identity string) (s
 // place puts a view where the source has just been opened for it.
 func (h *hub) place(ctx context.Context, v *view) error {
 	h.mu.Lock()
+	delete(h.views, v) // it may open again after an error
 	alone, kept, base := len(h.views) == 0, slices.Clone(h.kept), h.base
 	v.next, v.offset, v.skipping = h.first, 0, false
 	h.views[v] = struct{}{} // what is kept stays from here on
