@@ -40,9 +40,7 @@ func (d *decoder) fetched(v [][]byte, needs *stream.Needs, found *stream.Found) 
 // row takes the columns key, horizon, side, id, revision, event_time, deleted, attributes, source,
 // partition, position, added_epoch; and the hash.
 func (d *decoder) row(v [][]byte, hash []byte) stream.BufferRow {
-	d.buf = d.appendOwn(d.buf[:0])
-	d.buf = appendColumnsOf(d.buf, v, 2, 3, 4, 0, 5, 6, 7, 1, 8, 9, 10, 11)
-	h := hashColumns(d.buf)
+	h := d.hashRow(v)
 	d.live.add(h)
 	if !bytes.Equal(h[:], hash) {
 		d.note("buffer", bufferName(v[2], v[3], readInt8(v[11])))
@@ -63,6 +61,13 @@ func (d *decoder) row(v [][]byte, hash []byte) stream.BufferRow {
 	}
 	r.Position = t.next(v[10])
 	return r
+}
+
+// hashRow gives the hash that a row of the buffer should have.
+func (d *decoder) hashRow(v [][]byte) rowHash {
+	d.buf = d.appendOwn(d.buf[:0])
+	d.buf = appendColumnsOf(d.buf, v, 2, 3, 4, 0, 5, 6, 7, 1, 8, 9, 10, 11)
+	return hashColumns(d.buf)
 }
 
 // bufferName names a row of the buffer.

@@ -25,6 +25,8 @@ var (
 	// ErrDamaged reports stored rows that are not what was written. Errors that wrap it are a
 	// *DamageError where the rows are known.
 	ErrDamaged = errors.New("stored rows are damaged")
+	// ErrNotRetained reports an epoch that a shard can't go back to.
+	ErrNotRetained = errors.New("the shard can't go back to that epoch")
 	// ErrTimedOut reports a transaction ended by statement_timeout. Nothing was written; a smaller
 	// epoch may fit.
 	ErrTimedOut = errors.New("the epoch took longer than statement_timeout")

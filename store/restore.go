@@ -71,11 +71,11 @@ func (h *Shard) restore(ctx context.Context, begin func(State) Loader) (state St
 		if err := h.stillHeld(ctx); err != nil {
 			return state, err
 		}
-		state.Damage = append(state.Damage, d.found.damage()...)
-		to, err := h.fallBack(ctx)
+		damage, to, err := h.fallBack(ctx, &d.found)
 		if err != nil {
 			return state, err
 		}
+		state.Damage = append(state.Damage, damage...)
 		if state.RestoredFrom == 0 {
 			state.RestoredFrom = d.tip().epoch
 		}

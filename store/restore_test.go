@@ -51,3 +51,127 @@ func TestRestoreOfWhatWasWritten(t *testing.T) {
 		h = b.take(t, b.Store)
 	}
 }
+
+// standing gives what a restore must bring back: buffer, offsets, watermark and active results,
+// without the numbers of epochs that say when it was written.
+func (b *bundle) standing(t testing.TB) string {
+	t.Helper()
+	var text string
+	err := b.db.Pool.QueryRow(t.Context(), `select concat_ws(E'\n',
+		(select watermark from tally.shard where generation_id = $1 and shard = 0),
+		(select string_agg((to_jsonb(x) - 'spilled')::text, E'\n' order by side, id)
+		 from tally.buffer x where generation_id = $1),
+		(select string_agg((to_jsonb(x) - 'epoch')::text, E'\n' order by side, source, partition)
+		 from tally.source_offset x where generation_id = $1),
+		(select string_agg((to_jsonb(x) - 'changed_epoch' - 'row_hash')::text, E'\n'
+			order by match_id)
+		 from tally.match x where generation_id = $1
+			and status in ('matched', 'provisional', 'final')))`, b.generation).Scan(&text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func (b *bundle) exec(t testing.TB, sql string, args ...any) int64 {
+	t.Helper()
+	tag, err := b.db.Pool.Exec(t.Context(), sql, args...)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, sql)
+	}
+	return tag.RowsAffected()
+}
+
+func restore(t testing.TB, h *store.Shard) (store.State, *stream.Found) {
+	t.Helper()
+	state, found, err := h.Restore(t.Context(), 1000)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return state, found
+}
+
+func (b *bundle) wantWhole(t testing.TB, deep bool) {
+	t.Helper()
+	report, err := b.Verify(t.Context(), b.generation, 0, deep)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, d := range report.Damage {
+		t.Errorf("verify (deep: %v) finds %s", deep, d)
+	}
+}
+
+// TestFallBack damages what the newest epochs wrote, and reads them again.
+func TestFallBack(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name, damage string
+		to           int64
+	}{
+		{"a buffer row of the newest", "delete from tally.buffer where added_epoch = 6 and id = 'l6'", 5},
+		{"a buffer row of the one before",
+			`update tally.buffer set attributes = '{"amount":"6.11"}' where id = 'r5'`, 4},
+		{"an offset", "update tally.source_offset set position = '601'", 6},
+		{"the offsets emptied", "delete from tally.source_offset", 6},
+		{"the watermark", "update tally.shard set watermark = watermark + interval '1 us'", 6},
+		{"a manifest", "update tally.epoch set stale = stale + 1, read = read + 1 where epoch = 5", 4},
+		{"a manifest gone", "delete from tally.epoch where epoch = 6", 5},
+		{"a result", "update tally.match set key = 'k3' where opened_epoch = 6 and kind = 'pair'", 5},
+		{"a transition", "delete from tally.match_transition where epoch = 5 and ordinal = 1", 4},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			b := setup(t)
+			want := []string{""}
+			for epoch := range int64(6) {
+				commit(t, b.shard, busyDelta(epoch+1))
+				want = append(want, b.standing(t))
+			}
+			b.wantWhole(t, true)
+			if b.exec(t, c.damage) == 0 {
+				t.Fatal("nothing was damaged")
+			}
+			h := b.take(t, b.Store)
+			state, _ := restore(t, h)
+			t.Log(state.Damage)
+			if state.RestoredTo != c.to || state.Epoch != 7 || len(state.Damage) == 0 {
+				t.Errorf("restored %+v, want epoch %d", state, c.to)
+			}
+			if b.standing(t) != want[c.to] {
+				t.Errorf("the state is not that of epoch %d", c.to)
+			}
+			b.wantWhole(t, false)
+			b.wantWhole(t, true)
+			for i, r := range state.Replays {
+				if r.Epoch != c.to+1+int64(i) {
+					t.Errorf("replays %+v", state.Replays)
+				}
+				d := busyDelta(r.Epoch)
+				shift(d, 8+int64(i), r.Epoch)
+				e := h.Encode(d)
+				if e.Replays(r.Epoch, r.Output) {
+					t.Errorf("the replay of epoch %d diverged", r.Epoch)
+				}
+				if err := h.Commit(t.Context(), e); err != nil {
+					t.Fatal(err)
+				}
+				b.wantWhole(t, false)
+				b.wantWhole(t, true)
+			}
+		})
+	}
+}
+
+// shift makes a delta of one epoch that of another, which replays it.
+func shift(d *stream.Delta, to, from int64) {
+	d.Epoch = to
+	for i := range d.Added {
+		d.Added[i].AddedEpoch = to
+	}
+	for _, r := range d.Retired {
+		if to > 8 {
+			r.AddedEpoch = to - 1
+		}
+	}
+}

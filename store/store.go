@@ -169,5 +169,9 @@ var statementNames = []string{
 	"released", "release", "lock_shard", "quarantine_status",
 	"server_identity", "shard_stands",
 	"verify_shard", "verify_manifests", "verify_offsets", "verify_transitions",
-	"verify_results_by_id", "verify_corrections", "verify_quarantine",
+	"verify_results_by_id", "verify_corrections", "verify_quarantine", "verify_buffer",
+	"verify_first_epochs", "verify_known",
+	"restore_number", "restore_buffer", "restore_offsets", "restore_results", "restore_said",
+	"restore_aside", "restore_released", "restore_manifests", "restore_attempts", "restore_note",
+	"restore_outputs",
 }

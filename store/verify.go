@@ -79,10 +79,14 @@ func (h *Shard) verifyTx(ctx context.Context, tx pgx.Tx, deep bool) (Report, err
 		return Report{}, err
 	}
 	d.strict = true
+	if err := d.readKnown(ctx); err != nil {
+		return Report{}, err
+	}
 	v := &verification{head: d}
 	if err := v.all(ctx, deep); err != nil {
 		return Report{}, err
 	}
+	d.forgetKnown()
 	return Report{
 		Generation: h.generation, Shard: h.shard, Epoch: d.tip().epoch, Watermark: d.tip().after,
 		Checks: v.checks, Damage: d.found.damage(),
@@ -99,6 +103,7 @@ func (v *verification) all(ctx context.Context, deep bool) error {
 	}
 	err = v.run("manifests", func() (int64, error) {
 		v.checkManifests()
+		v.checkDiscarded(&v.found)
 		return int64(len(v.history.all)), nil
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgtype"
@@ -41,6 +42,7 @@ type head struct {
 	found findings
 	// strict looks at discarded epochs as well, which no state depends on.
 	strict bool
+	known  known
 
 	epoch, token int64
 	watermark    stream.Micros
@@ -50,6 +52,8 @@ type head struct {
 	hasShard            bool
 
 	offsets []storedOffset
+	// expected is what the manifests say of them.
+	expected map[stream.Partition]storedOffset
 	*history
 	// chain leads to the newest manifest; it is empty before the first.
 	chain []*storedManifest
@@ -184,6 +188,7 @@ func (d *head) checkOffsets(ctx context.Context) error {
 }
 
 func (d *head) compareOffsets(want map[stream.Partition]storedOffset) {
+	d.expected = maps.Clone(want)
 	for _, o := range d.offsets {
 		expected, known := want[o.Partition]
 		switch {

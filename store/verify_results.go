@@ -242,8 +242,8 @@ func (o *outputCheck) add(t *transition, row *standing, exists bool) {
 	case stream.Final:
 		o.counts[countFinal]++
 	}
-	if (!exists || row.bad) && stream.Status(t.to).Active() {
-		o.touched[t.epoch] = true // the row is named
+	if (!exists || row.bad || o.known.results[t.id]) && stream.Status(t.to).Active() {
+		o.touched[t.epoch] = true // the row is named, or was
 	}
 	o.scratch = appendOutput(o.scratch[:0], &t.id, stream.Status(t.to), stream.Reason(t.reason),
 		row.said[:])
@@ -267,11 +267,11 @@ func (o *outputCheck) finish() {
 // end names the epochs of the chain that differ.
 func (o *outputCheck) end() {
 	o.finish()
-	for _, m := range o.chain {
+	for _, m := range o.all {
 		want, got := m.transitions(), o.count[m.epoch]
 		name := fmt.Sprintf("epoch %d", m.epoch)
 		switch {
-		case m.epoch < o.window || !m.intact():
+		case m.epoch < o.window || !m.intact() || o.settled(m.epoch):
 		case want != got:
 			o.found.note(m.epoch, "match_transition", name,
 				"there are %d transitions, the manifest counts %d", got, want)

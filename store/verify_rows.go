@@ -91,9 +91,9 @@ const (
 func (d *head) countAside(
 	table string, count int, window int64, perEpoch map[int64]int64, found *findings,
 ) {
-	for _, m := range d.chain {
+	for _, m := range d.all {
 		want := m.counts[count]
-		if m.epoch < window || !m.intact() || perEpoch[m.epoch] == want {
+		if m.epoch < window || !m.intact() || d.settled(m.epoch) || perEpoch[m.epoch] == want {
 			continue
 		}
 		found.note(m.epoch, table, fmt.Sprintf("epoch %d", m.epoch),

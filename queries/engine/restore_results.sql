@@ -1,0 +1,66 @@
+-- Gives the results that changed after epoch $3, and those named in $5, the status that they had
+-- after it by their transitions; what was published since is retracted. The step of each is a
+-- transition of epoch $4, withdrawals first. Rows without any transition go: nobody published them.
+-- The second half of a row's hash is made again.
+with moved as materialized (
+    select match_id from :"schema".match_transition
+    where generation_id = $1::integer and shard = $2::integer and epoch > $3::bigint
+    union
+    select match_id from :"schema".match
+    where generation_id = $1::integer and shard = $2::integer and changed_epoch > $3::bigint
+    union
+    select named.match_id from unnest($5::bytea[]) as named (match_id)
+), past as materialized (
+    select
+        t.match_id,
+        (array_agg(t.to_status order by t.epoch desc, t.ordinal desc))[1] as newest_status,
+        max(t.epoch) as newest_epoch,
+        coalesce(
+            (array_agg(t.to_status order by t.epoch desc, t.ordinal desc)
+                filter (where t.epoch <= $3::bigint))[1], 'retracted') as status,
+        max(t.epoch) filter (where t.epoch <= $3::bigint) as since,
+        max(t.epoch) filter (where t.from_status is null) as opened
+    from :"schema".match_transition t
+    where t.generation_id = $1::integer and t.shard = $2::integer
+        and t.match_id in (select match_id from moved)
+    group by t.match_id
+), target as materialized (
+    select
+        match_id, newest_status, status, opened,
+        newest_epoch > $3::bigint and newest_status <> status as changes,
+        case
+            when newest_epoch > $3::bigint and newest_status <> status then $4::bigint
+            when newest_epoch > $3::bigint then newest_epoch
+            else since
+        end as changed
+    from past
+), nobodys as (
+    delete from :"schema".match m
+    where m.generation_id = $1::integer and m.shard = $2::integer
+        and m.match_id in (select match_id from moved)
+        and not exists (select from past where past.match_id = m.match_id)
+), back as (
+    update :"schema".match m set
+        status = target.status,
+        changed_epoch = target.changed,
+        opened_epoch = coalesce(target.opened, m.opened_epoch),
+        row_hash = substr(m.row_hash, 1, 16) || substr(sha256(
+            int4send(32) || m.match_id
+            || int4send(octet_length(target.status)) || convert_to(target.status, 'UTF8')
+            || int4send(8) || int8send(target.changed)), 1, 16)
+    from target
+    where m.generation_id = $1::integer and m.shard = $2::integer
+        and m.match_id = target.match_id
+)
+insert into :"schema".match_transition
+    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
+select
+    $1::integer, $2::integer, $4::bigint,
+    row_number() over (
+        order by status in ('matched', 'provisional', 'final'), match_id) - 1,
+    match_id, newest_status, status, 'restored'
+from target
+where changes and exists (
+    select from :"schema".match m
+    where m.generation_id = $1::integer and m.shard = $2::integer
+        and m.match_id = target.match_id)
