@@ -200,12 +200,13 @@ func (b *backStep) offsets() []storedOffset {
 // statements are those of the step before what it wrote is read back.
 func (b *backStep) statements() []statement {
 	h, to := b.shard, b.to.epoch
-	fence := h.statement("epoch_fence")
+	fence := h.statement("restore_fence")
 	fence.args.int8(h.token)
 	fence.args.int8(b.held)
 	fence.args.int8(b.delta.Epoch)
 	fence.args.time(b.to.after)
 	fence.args.int8(h.store.leaseFor.Microseconds())
+	fence.args.int8(to)
 	buffer := h.statement("restore_buffer")
 	buffer.args.int8(to)
 	results := h.statement("restore_results")

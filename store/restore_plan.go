@@ -45,7 +45,7 @@ func (h *Shard) plan(ctx context.Context, first *findings) (*plan, error) {
 		return nil, err
 	}
 	p := &plan{head: d}
-	p.base = p.verifiedChain()
+	p.base = d.kept(p.verifiedChain())
 	if p.past, err = d.bufferPast(ctx, p.base, &d.found); err != nil {
 		return nil, err
 	}

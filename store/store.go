@@ -171,7 +171,7 @@ var statementNames = []string{
 	"verify_shard", "verify_manifests", "verify_offsets", "verify_transitions",
 	"verify_results_by_id", "verify_corrections", "verify_quarantine", "verify_buffer",
 	"verify_first_epochs", "verify_known",
-	"restore_number", "restore_buffer", "restore_offsets", "restore_results", "restore_said",
+	"restore_number", "restore_fence", "restore_buffer", "restore_offsets", "restore_results", "restore_said",
 	"restore_aside", "restore_released", "restore_manifests", "restore_attempts", "restore_note",
 	"restore_outputs",
 }

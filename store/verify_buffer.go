@@ -26,6 +26,7 @@ type bufferPast struct {
 func (d *head) bufferPast(
 	ctx context.Context, chain []*storedManifest, found *findings,
 ) (*bufferPast, error) {
+	chain = d.kept(chain)
 	var past *bufferPast
 	var here findings
 	reset := func() {
@@ -65,13 +66,25 @@ func (d *head) bufferPast(
 	return past, nil
 }
 
-// unknown tells whether an epoch is not on the chain although it would have been read.
+// kept gives the epochs of a chain whose buffer rows are kept; the newest one's always are.
+func (d *head) kept(chain []*storedManifest) []*storedManifest {
+	purged := sort.Search(len(chain), func(i int) bool {
+		return chain[i].epoch >= d.purged || d.purged > d.tip().epoch // which is no epoch
+	})
+	return chain[min(purged, max(len(chain)-1, 0)):]
+}
+
+// unknown tells whether an epoch is not on the chain although it would be.
 func (d *head) unknown(chain []*storedManifest, on map[int64]bool, epoch int64) bool {
 	if on[epoch] || len(chain) > 0 && epoch > chain[len(chain)-1].epoch && len(d.chain) > 0 &&
 		epoch <= d.tip().epoch {
 		return false
 	}
-	return d.whole || len(chain) == 0 || epoch >= chain[0].epoch
+	first := int64(0)
+	if len(chain) > 0 {
+		first = chain[0].epoch
+	}
+	return epoch >= first
 }
 
 // stored is a row of the buffer as far as its liveness goes.

@@ -50,6 +50,8 @@ type head struct {
 	tokenMax            int64
 	shards, shardsFound int64
 	hasShard            bool
+	// purged is the oldest epoch whose buffer rows are all kept; 0 when every one's are.
+	purged int64
 
 	offsets []storedOffset
 	// expected is what the manifests say of them.
@@ -89,6 +91,7 @@ func (d *head) readShard(ctx context.Context) error {
 		known, d.hasShard = true, v[0] != nil
 		d.epoch, d.token, d.watermark = readInt8(v[0]), readInt8(v[1]), readTime(v[2])
 		d.tokenMax, d.shards, d.shardsFound = readInt8(v[3]), int64(readInt4(v[4])), readInt8(v[5])
+		d.purged = readInt8(v[6])
 	})
 	if err == nil && !known {
 		err = fmt.Errorf("%w: there is no generation %d", ErrNoShard, d.shard.generation)
@@ -145,6 +148,8 @@ func (d *head) checkShard() {
 		note("it stands at epoch %d, its newest manifest is that of epoch %d", d.epoch, newest.epoch)
 	case d.watermark != newest.after:
 		note("its watermark is %s, that of epoch %d is %s", d.watermark, newest.epoch, newest.after)
+	case d.purged > d.epoch:
+		note("its purged_epoch is %d, its epoch %d", d.purged, d.epoch)
 	case d.token < d.tokenMax:
 		note("its fencing token %d is lower than that of an attempt, %d", d.token, d.tokenMax)
 	}
