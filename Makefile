@@ -33,8 +33,8 @@ test-pooler: ## the tests that reach Postgres as the program does, through PgBou
 		./cmd/tally/...
 
 .PHONY: test-long
-test-long: ## the random-history tests over many seeds (SEEDS=10000)
-	TALLY_SEEDS=$(SEEDS) testenv/scripts/test.sh -timeout 6h $(ARGS) $(PACKAGES)
+test-long: ## random histories over many seeds (SEEDS=10000), faults at full size
+	TALLY_LONG=1 TALLY_SEEDS=$(SEEDS) testenv/scripts/test.sh -timeout 6h $(ARGS) $(PACKAGES)
 
 .PHONY: bench
 bench: ## throughput, latency and write cost against the COPY floor (ARGS=...)
