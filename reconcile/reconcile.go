@@ -89,7 +89,7 @@ const leaveTimeout = 5 * time.Second
 func Run(ctx context.Context, cfg Config) error {
 	maxEvents, timeouts := cfg.MaxEvents, 0
 	for {
-		w := &worker{Config: cfg, maxEvents: maxEvents}
+		w := &worker{Config: cfg, maxEvents: maxEvents, stopLearning: func() {}}
 		err := w.attempt(ctx)
 		if errors.Is(err, store.ErrWentBack) && ctx.Err() == nil {
 			cfg.Logger.Warn("going on from the older epoch, if the sources still have what follows it",
@@ -131,8 +131,11 @@ type worker struct {
 	// that has not.
 	failed  context.CancelFunc
 	settled bool
-	// seen gives the ids of the results before this attempt once they have been read.
-	seen chan *join.Seen
+	// seen gives the ids of the results before this attempt once they have been read. Reading them
+	// begins, with learn, after the first commit, which somebody may wait for.
+	seen         chan *join.Seen
+	learn        func() (stop func())
+	stopLearning func()
 }
 
 func (w *worker) attempt(outer context.Context) (err error) {
@@ -160,8 +163,9 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	running, failed := context.WithCancel(ctx)
 	defer failed()
 	w.failed = failed
+	w.learn = func() (stop func()) { return w.learnSeen(running, state.Epoch) }
+	defer func() { w.stopLearning() }()
 	if err = w.replay(running, state.Replays); err == nil {
-		defer w.learn(running, state.Epoch)()
 		err = w.epochs(running)
 	}
 	return errors.Join(err, w.settle())
@@ -221,9 +225,9 @@ func (w *worker) tellDamage(stored *store.State, err error) {
 	}
 }
 
-// learn reads beside the loop which ids have had a result, so that others need not be looked up
+// learnSeen reads beside the loop which ids have had a result, so that others need not be looked up
 // when they come. It returns what stops it.
-func (w *worker) learn(ctx context.Context, epoch int64) (stop func()) {
+func (w *worker) learnSeen(ctx context.Context, epoch int64) (stop func()) {
 	if epoch == 0 {
 		return func() {}
 	}
@@ -344,7 +348,10 @@ func (w *worker) settle() error {
 	if err := <-w.committed; err != nil {
 		return fmt.Errorf("epoch %d: %w", delta.Epoch, err)
 	}
-	w.settled = true
+	if !w.settled {
+		w.settled = true
+		w.stopLearning = w.learn()
+	}
 	w.state.Committed(delta.Epoch)
 	w.maxEvents = min(w.maxEvents+w.maxEvents/8+1, w.MaxEvents)
 	return nil
