@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"strings"
+	"sync/atomic"
 
 	"github.com/moby/moby/client"
 	"github.com/testcontainers/testcontainers-go"
@@ -35,51 +36,61 @@ var serverSettings = []string{
 }
 
 func startContainer(ctx context.Context) (*endpoint, error) {
+	e, _, err := runContainer(ctx)
+	return e, err
+}
+
+// containers tells whether a container was started in this process.
+var containers atomic.Bool
+
+// containerLeaks are the connections to the engine, and to the container that removes ours if we are
+// killed; they last as long as a container.
+var containerLeaks = []goleak.Option{
+	goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
+	goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
+	goleak.IgnoreAnyFunction(reaperLoop),
+}
+
+// runContainer starts a container and gives its identity in the engine, too.
+func runContainer(
+	ctx context.Context, more ...testcontainers.ContainerCustomizer,
+) (e *endpoint, id string, err error) {
 	log.SetDefault(NewContainerLogger(slog.Default()))
 	preferLocalhost()
 	image := chooseImage(ctx)
 	owner, err := ownerName()
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	if err := prepareEngine(ctx); err != nil {
-		return nil, fmt.Errorf("%w: no Docker engine answers: %w", errAbsent, err)
+		return nil, "", fmt.Errorf("%w: no Docker engine answers: %w", errAbsent, err)
 	}
 	command := []string{"postgres"}
 	for _, setting := range serverSettings {
 		command = append(command, "-c", setting)
 	}
-	started, err := postgres.Run(ctx, image,
+	containers.Store(true)
+	started, err := postgres.Run(ctx, image, append([]testcontainers.ContainerCustomizer{
 		testcontainers.WithCmd(command...),
 		testcontainers.WithLogger(log.Default()),
 		testcontainers.WithLabels(map[string]string{ownerLabel: owner}),
 		postgres.BasicWaitStrategies(),
-	)
+	}, more...)...)
 	// The container may exist although it failed, and terminating takes care of none.
 	stop := func(context.Context) error {
 		return testcontainers.TerminateContainer(started, testcontainers.StopTimeout(0))
 	}
 	if err != nil {
 		_ = stop(ctx)
-		return nil, fmt.Errorf("start a container of image %s: %w", image, err)
+		return nil, "", fmt.Errorf("start a container of image %s: %w", image, err)
 	}
 	address, err := started.ConnectionString(ctx, "sslmode=disable")
 	if err != nil {
 		_ = stop(ctx)
-		return nil, fmt.Errorf("find the container's address: %w", err)
+		return nil, "", fmt.Errorf("find the container's address: %w", err)
 	}
-	return &endpoint{
-		url:  address,
-		what: "a container of image " + image,
-		stop: stop,
-		// The connections to the engine, and to the container that removes ours if we are killed,
-		// last as long as the container.
-		ignore: []goleak.Option{
-			goleak.IgnoreAnyFunction("net/http.(*persistConn).readLoop"),
-			goleak.IgnoreAnyFunction("net/http.(*persistConn).writeLoop"),
-			goleak.IgnoreAnyFunction(reaperLoop),
-		},
-	}, nil
+	what := "a container of image " + image
+	return &endpoint{url: address, what: what, stop: stop}, started.GetContainerID(), nil
 }
 
 // chooseImage and preferLocalhost must come before any other use of testcontainers, which reads its environment once.

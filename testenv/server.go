@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"go.uber.org/goleak"
 )
 
 // The environment variables that steer the choice of a server.
@@ -35,10 +34,9 @@ type way struct {
 
 // endpoint is a running server: where it is, what to call it, and how to stop it.
 type endpoint struct {
-	url    string
-	what   string
-	stop   func(context.Context) error
-	ignore []goleak.Option
+	url  string
+	what string
+	stop func(context.Context) error
 }
 
 // lazyServer starts at most one server in the process.
@@ -71,13 +69,6 @@ func (l *lazyServer) stop() error {
 	ctx, cancel := cleanupContext()
 	defer cancel()
 	return l.server.close(ctx)
-}
-
-func (l *lazyServer) leaksToIgnore() []goleak.Option {
-	if l.server == nil {
-		return nil
-	}
-	return l.server.endpoint.ignore
 }
 
 func startServer(ctx context.Context) (*server, error) {

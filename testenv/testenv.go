@@ -141,7 +141,11 @@ func cleanupContext() (context.Context, context.CancelFunc) {
 // checkLeaks runs before the server stops: its end would free goroutines that hang on a
 // connection, and hide them.
 func checkLeaks() int {
-	if err := goleak.Find(shared.leaksToIgnore()...); err != nil {
+	var ignored []goleak.Option
+	if containers.Load() {
+		ignored = containerLeaks
+	}
+	if err := goleak.Find(ignored...); err != nil {
 		fmt.Fprintln(os.Stderr, "testenv: goroutines left behind by the tests:", err)
 		return 1
 	}
