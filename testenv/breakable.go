@@ -153,12 +153,12 @@ func breakableCluster(t testing.TB) *Breakable {
 		}
 	}
 	return &Breakable{
-		URL:    strings.Replace(p.URL, p.Host, relay.address(), 1),
-		What:   "a private cluster from " + p.bin,
-		Pause:  signal(syscall.SIGSTOP),
-		Resume: signal(syscall.SIGCONT),
-		Kill:   p.Kill,
-		Start:  p.Start,
+		URL:        strings.Replace(p.URL, p.Host, relay.address(), 1),
+		What:       "a private cluster from " + p.bin,
+		Pause:      signal(syscall.SIGSTOP),
+		Resume:     signal(syscall.SIGCONT),
+		Kill:       p.Kill,
+		Start:      p.Start,
 		Disconnect: func(testing.TB) { relay.cut() },
 		Connect:    func(testing.TB) { relay.mend() },
 	}
