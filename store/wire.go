@@ -99,6 +99,8 @@ func (a *args) time(v stream.Micros) { a.add(pgtype.TimestamptzOID, appendTime(n
 
 func (a *args) uuid(v [16]byte) { a.add(pgtype.UUIDOID, v[:]) }
 
+func (a *args) bytea(v []byte) { a.add(pgtype.ByteaOID, v) }
+
 func (a *args) jsonb(v string) { a.add(pgtype.JSONBOID, appendJSONBOrNull(nil, v)[4:]) }
 
 // array adds an array of one column of the items; put appends an item's value.
