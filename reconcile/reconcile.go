@@ -165,8 +165,12 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	w.failed = failed
 	w.learn = func() (stop func()) { return w.learnSeen(running, state.Epoch) }
 	defer func() { w.stopLearning() }()
-	if err = w.replay(running, state.Replays); err == nil {
+	err = w.replay(running, state.Replays)
+	switch {
+	case err == nil:
 		err = w.epochs(running)
+	case running.Err() != nil && errors.Is(err, running.Err()):
+		err = nil // the next attempt replays the rest
 	}
 	return errors.Join(err, w.settle())
 }
