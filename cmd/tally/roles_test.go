@@ -46,7 +46,13 @@ right: {source: {type: file, path: right.ndjson}, id: id, key: key, time: time}
 // login makes a role that may log in, a member of another, and gives the URL to do so.
 func (p *project) login(t *testing.T, member string) string {
 	t.Helper()
-	u, err := url.Parse(p.db.URL)
+	return p.loginAt(t, p.db.URL, member)
+}
+
+// loginAt is login by another way into the database.
+func (p *project) loginAt(t *testing.T, address, member string) string {
+	t.Helper()
+	u, err := url.Parse(address)
 	if err != nil {
 		t.Fatal(err)
 	}
