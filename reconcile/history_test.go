@@ -76,6 +76,13 @@ func compareWithBatch(
 			break
 		}
 	}
+	return equalsBatch(ctx, db, generation, history)
+}
+
+// equalsBatch compares the active rows of a generation with one SQL join over the raw events.
+func equalsBatch(
+	ctx context.Context, db *testenv.Database, generation int32, history *oracle.History,
+) error {
 	tx, err := db.Pool.Begin(ctx)
 	if err != nil {
 		return err

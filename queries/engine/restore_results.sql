@@ -1,5 +1,6 @@
 -- Gives the results that changed after epoch $3, and those named in $5, the status that they had
--- after it by their transitions; what was published since is retracted. The step of each is a
+-- after it by their transitions in epochs that count: a row that was missing when a discarded epoch
+-- was undone has no step back. What was published since is retracted. The step of each is a
 -- transition of epoch $4, withdrawals first. Rows without any transition go: nobody published them.
 -- The second half of a row's hash is made again.
 with moved as materialized (
@@ -17,10 +18,13 @@ with moved as materialized (
         max(t.epoch) as newest_epoch,
         coalesce(
             (array_agg(t.to_status order by t.epoch desc, t.ordinal desc)
-                filter (where t.epoch <= $3::bigint))[1], 'retracted') as status,
+                filter (where t.epoch <= $3::bigint and e.status is distinct from 'discarded')
+            )[1], 'retracted') as status,
         max(t.epoch) filter (where t.epoch <= $3::bigint) as since,
         max(t.epoch) filter (where t.from_status is null) as opened
     from :"schema".match_transition t
+    left join :"schema".epoch e on e.generation_id = t.generation_id
+        and e.shard = t.shard and e.epoch = t.epoch
     where t.generation_id = $1::integer and t.shard = $2::integer
         and t.match_id in (select match_id from moved)
     group by t.match_id
