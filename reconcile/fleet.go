@@ -72,6 +72,8 @@ type fleet struct {
 	members map[int32]*member
 	ended   chan ended
 	working int
+	// slow is how many looks in a row were ended by statement_timeout.
+	slow int
 	// left are the errors of shards that a run until the end has given up.
 	left error
 }
@@ -99,7 +101,7 @@ func (f *fleet) run() error {
 	ticks := time.NewTicker(f.lookEvery())
 	defer ticks.Stop()
 	for {
-		if err := f.look(); err != nil {
+		if err := f.forgive(f.look()); err != nil {
 			return f.unlessStopped(err)
 		}
 		if f.done() {
@@ -131,6 +133,19 @@ func (f *fleet) settle() error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// forgive lets a look fail at statement_timeout a few times in a row: there is another one soon.
+func (f *fleet) forgive(err error) error {
+	if store.Classify(err) != store.TimedOut {
+		f.slow = 0
+		return err
+	}
+	if f.slow++; f.slow > timeoutsMax {
+		return err
+	}
+	f.Loop.Logger.Warn("a look at the leases took longer than statement_timeout", "error", err)
+	return nil
 }
 
 func (f *fleet) unlessStopped(err error) error {

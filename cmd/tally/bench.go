@@ -98,5 +98,6 @@ func (b *benchmark) reconcile(
 	ctx context.Context, c *config.Config, s *store.Store, untilEnd bool,
 	onEpoch func(*stream.Delta),
 ) error {
-	return reconcileWith(ctx, b.app, c, s, runFlags{untilEnd: untilEnd}, onEpoch)
+	return reconcileWith(ctx, b.app, c, s, runFlags{untilEnd: untilEnd},
+		func(_ int32, d *stream.Delta) { onEpoch(d) })
 }

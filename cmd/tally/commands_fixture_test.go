@@ -28,14 +28,19 @@ limits: {max_event_bytes: 64B}
 // nearMisses are events of the right side that miss the window of L4, which is 11:45 to 11:56.
 const nearMisses = `
 insert into tally.buffer (generation_id, shard, side, id, revision, key, event_time, deleted,
-    attributes, horizon, source, partition, position, added_epoch)
-select 2, 0, 'right', id, 1, key, at, deleted, '{}', at + interval '6 min', 'bank', 0, '1', 3
+    attributes, horizon, source, partition, position, added_epoch, row_hash)
+select 2, 0, 'right', id, 1, key, at, deleted, '{}', at + interval '6 min', 'bank', 0, '1', 3,
+    decode(md5(id), 'hex')
 from (values
     ('N1', 'k4', '2026-01-10 11:56:00.000001Z'::timestamptz, false),
     ('N2', 'k4', '2026-01-10 11:44:30Z', false),
     ('N3', 'k4', '2026-01-10 12:30Z', true),
     ('N4', 'k44', '2026-01-10 11:57Z', false)
 ) as x (id, key, at, deleted)`
+
+// leased is the lease of a shard that a worker runs and another asks for.
+const leased = `update tally.shard set lease_until = 'infinity', requested_by = 'host-b:17'
+where attempt_id is not null`
 
 // fixture gives the path of a configuration of the reconciliation named in a database with the
 // rows of the queries' fixture.
@@ -46,7 +51,7 @@ func fixture(t *testing.T, reconciliation string) (config string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sql := range []string{queries.Render(string(rows), db.Schema), nearMisses} {
+	for _, sql := range []string{queries.Render(string(rows), db.Schema), nearMisses, leased} {
 		if _, err := db.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}

@@ -12,8 +12,12 @@ import (
 	"github.com/tallystick/tallystick/store"
 )
 
-// maxConns bounds the pool of one command: a shard uses two, the rest is for looking around.
-const maxConns = 4
+// The pool of one command: a shard uses two connections, up to so many shards, and two are for
+// looking around; more shards share them.
+const (
+	maxConns       = 4
+	maxConnsShards = 8
+)
 
 // open opens the store of the configuration and refuses a schema that is behind this program.
 // The caller closes it.
@@ -42,7 +46,8 @@ func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, e
 		ConnString: c.Database.Reveal(),
 		Schema:     c.Schema,
 		Logger:     a.logger,
-		MaxConns:   maxConns,
+		MaxConns:   int32(maxConns + 2*(min(c.Shards, maxConnsShards)-1)),
+		LeaseFor:   c.LeaseFor.Std(),
 	}
 	a.watch(&opened)
 	if a.adaptStore != nil {

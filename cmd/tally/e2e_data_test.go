@@ -173,7 +173,7 @@ func runKilled(t *testing.T, d *dataset) *project {
 	}
 	t.Logf("replay with TALLY_SEED=%d", seed)
 	rng := rand.New(rand.NewPCG(seed, 4))
-	p := d.project(t, "epoch: {max_events: 500}")
+	p := d.project(t, "lease_for: 300ms\nepoch: {max_events: 500}")
 	for killed := 0; killed < 10; {
 		epochs := p.epochs(t)
 		cmd := p.command("run", "--until-end", "--seal")

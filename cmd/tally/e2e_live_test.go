@@ -127,25 +127,6 @@ func TestLiveRunFollowsGrowingFiles(t *testing.T) {
 	p.expect(t, "outcome", "select outcome from tally.attempt", "stopped")
 }
 
-func TestSecondWorkerFencesTheFirst(t *testing.T) {
-	t.Parallel()
-	p := newProject(t, fmt.Sprintf(liveConfig, ""))
-	first := p.live(t)
-	p.both(t, 0)
-	p.waitFor(t, "the first joins", activeRows, "matched l0/1 r0/1")
-	second := p.live(t)
-	p.waitFor(t, "the second takes the shard", "select fencing_token::text from tally.shard", "2")
-	p.both(t, 1)
-	first.exits(t, exitFenced, "taken by another worker")
-	p.waitFor(t, "the second goes on", activeRows, "matched l0/1 r0/1", "matched l1/1 r1/1")
-	if code := second.stop(); code != exitDone {
-		t.Errorf("the second exits with %d: %s", code, second.stderr)
-	}
-	p.expect(t, "outcomes", "select fencing_token || ' ' || outcome from tally.attempt",
-		"1 fenced", "2 stopped")
-	p.expect(t, "records read once", "select sum(read)::text from tally.epochs", "4")
-}
-
 func TestFileThatIsNotWhatItWas(t *testing.T) {
 	t.Parallel()
 	db := testenv.DB(t)

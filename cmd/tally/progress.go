@@ -25,23 +25,29 @@ type progress struct {
 	app     *app
 	started time.Time
 
-	mu        sync.Mutex
-	epochs    int64
-	epoch     int64
-	watermark stream.Micros
-	total     stream.Counts
+	mu     sync.Mutex
+	epochs int64
+	total  stream.Counts
+	// shards is where each shard stands.
+	shards map[int32]progressOf
+}
+
+// progressOf is where one shard stands.
+type progressOf struct {
+	epoch, buffered int64
+	watermark       stream.Micros
 }
 
 func newProgress(a *app) *progress {
-	return &progress{app: a, started: time.Now(), watermark: stream.NegInfinity}
+	return &progress{app: a, started: time.Now(), shards: map[int32]progressOf{}}
 }
 
 // add takes an epoch that was committed.
-func (p *progress) add(d *stream.Delta) {
+func (p *progress) add(shard int32, d *stream.Delta) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.epochs++
-	p.epoch, p.watermark = d.Epoch, d.WatermarkAfter
+	p.shards[shard] = progressOf{d.Epoch, d.Counts.Buffered, d.WatermarkAfter}
 	c, t := &d.Counts, &p.total
 	t.Read += c.Read
 	t.Duplicate += c.Duplicate
@@ -50,7 +56,19 @@ func (p *progress) add(d *stream.Delta) {
 	t.Quarantined += c.Quarantined
 	t.Paired += c.Paired
 	t.Final += c.Final
-	t.Buffered = c.Buffered
+}
+
+// together is where all shards stand: the newest epoch, what they buffer and the lowest watermark.
+func (p *progress) together() (all progressOf) {
+	all.watermark = stream.NegInfinity
+	first := true
+	for _, s := range p.shards {
+		all.epoch, all.buffered = max(all.epoch, s.epoch), all.buffered+s.buffered
+		if first || s.watermark < all.watermark {
+			all.watermark, first = s.watermark, false
+		}
+	}
+	return all
 }
 
 // rate is the records read a second since the start.
@@ -62,8 +80,9 @@ func (p *progress) rate() float64 {
 func (p *progress) line() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	all := p.together()
 	return fmt.Sprintf("epoch %d · %d records · %.0f/s · %d pairs · %d buffered · watermark %s",
-		p.epoch, p.total.Read, p.rate(), p.total.Paired, p.total.Buffered, shortTime(p.watermark))
+		all.epoch, p.total.Read, p.rate(), p.total.Paired, all.buffered, shortTime(all.watermark))
 }
 
 // summary says what the run did.
@@ -73,11 +92,11 @@ func (p *progress) summary() string {
 	if p.epochs == 0 {
 		return "nothing new was read: no epoch"
 	}
-	t := &p.total
+	t, all := &p.total, p.together()
 	return fmt.Sprintf("read %d records in %d epochs (%.0f/s): %d paired, %d unmatched for good, "+
 		"%d duplicate, %d stale, %d late, %d quarantined; %d still buffered, watermark %s",
 		t.Read, p.epochs, p.rate(), t.Paired, t.Final, t.Duplicate, t.Stale, t.Late, t.Quarantined,
-		t.Buffered, shortTime(p.watermark))
+		all.buffered, shortTime(all.watermark))
 }
 
 // show shows progress on standard error until the function it returns is called.
@@ -112,9 +131,10 @@ func (p *progress) show(ctx context.Context) (stop func()) {
 func (p *progress) log() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.app.logger.Info("progress", "epoch", p.epoch, "records", p.total.Read,
-		"rate", int64(p.rate()), "pairs", p.total.Paired, "buffered", p.total.Buffered,
-		"watermark", p.watermark.String())
+	all := p.together()
+	p.app.logger.Info("progress", "epoch", all.epoch, "records", p.total.Read,
+		"rate", int64(p.rate()), "pairs", p.total.Paired, "buffered", all.buffered,
+		"watermark", all.watermark.String())
 }
 
 // rewrite replaces the terminal's line.

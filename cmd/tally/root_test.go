@@ -59,7 +59,6 @@ func TestUsageErrorsExitWithTwo(t *testing.T) {
 		"log format":         {"check", "--log-format", "xml"},
 		"output":             {"check", "--output", "html"},
 		"seal alone":         {"run", "--seal"},
-		"other shard":        {"run", "--shards", "0-3"},
 		"share":              {"generate", "--late", "2", "--dir", t.TempDir()},
 		"events":             {"generate", "--events", "0", "--dir", t.TempDir()},
 		"format":             {"generate", "--format", "xml", "--dir", t.TempDir()},

@@ -7,6 +7,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
@@ -17,9 +18,6 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
 )
-
-// onlyShard is the number of the one shard this version has.
-const onlyShard = 0
 
 // runFlags say how far a run goes.
 type runFlags struct {
@@ -34,9 +32,17 @@ func newRunCommand(a *app) *cobra.Command {
 		Short: "Reconcile until stopped, or until the sources end",
 		Long: "run reads both sides, joins them and commits one epoch after the other. It goes on\n" +
 			"where the last run stopped, however that ended. SIGINT and SIGTERM stop it after the\n" +
-			"epoch in flight. A run started on the same reconciliation takes over from this one,\n" +
-			"which then ends with exit code 5 at its next epoch and writes nothing more.",
+			"epoch in flight.\n\n" +
+			"Several runs of one reconciliation share its shards as the members of a Kafka consumer\n" +
+			"group share partitions: each works on its part, one that is started gets its share from\n" +
+			"the others, and what one leaves the others take over, at once when it stops and after\n" +
+			"lease_for when it dies. A run that has no shard waits for one. A run that is kept from\n" +
+			"its lease, by a pause or a network cut, can't write any more and asks for its shards\n" +
+			"again. With --until-end a run waits for the shards that others work on, and reads each\n" +
+			"to its end; only when a shard is taken over from it meanwhile does it leave that one,\n" +
+			"finish the others and end with exit code 5.",
 		Example: "  tally run                       follow the sources until stopped\n" +
+			"  tally run --shards 0-3          work on these shards only\n" +
 			"  tally run --until-end           read what is there now; what may still change waits\n" +
 			"  tally run --until-end --seal    read what is there now; nothing will follow",
 		Args: cobra.NoArgs,
@@ -47,16 +53,13 @@ func newRunCommand(a *app) *cobra.Command {
 	flags.BoolVar(&f.seal, "seal", false,
 		"with --until-end: the sources are complete, so every unmatched row becomes final; events\n"+
 			"that come all the same are set aside as corrections")
-	flags.StringVar(&f.shards, "shards", "0", "shards to work on; this version has the shard 0 only")
+	flags.StringVar(&f.shards, "shards", "", "shards to work on, such as 2 or 0,2,5-7 (default all)")
 	return cmd
 }
 
 func (f *runFlags) validate() error {
-	switch {
-	case f.seal && !f.untilEnd:
+	if f.seal && !f.untilEnd {
 		return usageError(errors.New("--seal says that the sources are complete; it needs --until-end"))
-	case f.shards != "0" && f.shards != "0-0":
-		return usageError(fmt.Errorf("--shards %s: this version has the shard 0 only", f.shards))
 	}
 	return nil
 }
@@ -90,45 +93,52 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 // reconcileWith runs the loop over the configuration's sources. It returns nil when ctx ends.
 func reconcileWith(
 	ctx context.Context, a *app, c *config.Config, s *store.Store, f runFlags,
-	onEpoch func(*stream.Delta),
+	onEpoch func(shard int32, d *stream.Delta),
 ) error {
-	generation, err := s.Register(ctx, store.Registration{
-		Name: c.Name, RuleVersion: string(c.Rule.Version), Rule: []byte(c.RuleJSON()),
-		Shards: c.Shards,
-	})
+	shards, err := parseShards(f.shards, c.Shards)
 	if err != nil {
-		return err
+		return usageError(err)
 	}
 	joined, err := joinConfig(c)
 	if err != nil {
 		return usageError(err)
 	}
-	sources, err := loopSources(c, s, generation)
+	sources, err := newSources(c, s.Pool())
 	if err != nil {
 		return err
 	}
+	generation, err := s.Register(ctx, store.Registration{
+		Name: c.Name, RuleVersion: string(c.Rule.Version), Rule: []byte(c.RuleJSON()),
+		Shards: c.Shards,
+	})
+	switch {
+	case ctx.Err() != nil:
+		return nil
+	case err != nil:
+		return err
+	}
 	worker := workerName()
-	loop := reconcile.Config{
-		Join:    joined,
-		Sources: sources,
-		Take: func(ctx context.Context) (reconcile.Shard, store.State, error) {
-			shard, err := s.Take(ctx, generation, onlyShard, worker)
-			if err != nil {
-				return nil, store.State{}, err
-			}
-			return shard, shard.State, nil
+	return reconcile.RunFleet(ctx, reconcile.FleetConfig{
+		Loop: reconcile.Config{
+			Join:      joined,
+			Sources:   sources,
+			LeaseFor:  s.LeaseFor(),
+			MaxEvents: c.Epoch.MaxEvents,
+			MaxDelay:  c.Epoch.MaxDelay.Std(),
+			UntilEnd:  f.untilEnd,
+			Seal:      f.seal,
+			Logger:    a.logger,
 		},
-		MaxEvents: c.Epoch.MaxEvents,
-		MaxDelay:  c.Epoch.MaxDelay.Std(),
-		UntilEnd:  f.untilEnd,
-		Seal:      f.seal,
-		Logger:    a.logger,
-		OnEpoch:   onEpoch,
-	}
-	if a.adaptLoop != nil {
-		a.adaptLoop(&loop)
-	}
-	return reconcile.Run(ctx, loop)
+		Shards: shards,
+		Of:     int32(c.Shards),
+		Worker: worker,
+		Leases: reconcile.StoreLeases(s, generation, worker),
+		Own: func(shard int32) ([]reconcile.Source, error) {
+			return releasedSources(c, s, generation, shard)
+		},
+		OnEpoch: onEpoch,
+		Adapt:   a.adaptLoop,
+	})
 }
 
 func joinConfig(c *config.Config) (join.Config, error) {
@@ -152,21 +162,14 @@ func joinConfig(c *config.Config) (join.Config, error) {
 	}, nil
 }
 
-// loopSources gives the configured sources and, for each side, the one that reads released records
-// again.
-func loopSources(c *config.Config, s *store.Store, generation int32) ([]reconcile.Source, error) {
-	configured, err := newSources(c, s.Pool())
-	if err != nil {
-		return nil, err
-	}
-	sources := make([]reconcile.Source, 0, len(configured)+2)
-	for _, source := range configured {
-		sources = append(sources, source)
-	}
+// releasedSources gives, for each side, the source that reads released records of a shard again.
+func releasedSources(
+	c *config.Config, s *store.Store, generation, shard int32,
+) (sources []reconcile.Source, err error) {
 	list := func(
 		ctx context.Context, side stream.Side, after int64, limit int,
 	) ([]store.ReleasedRow, error) {
-		return s.Released(ctx, generation, onlyShard, side, after, limit)
+		return s.Released(ctx, generation, shard, side, after, limit)
 	}
 	for _, side := range []stream.Side{stream.Left, stream.Right} {
 		source, err := released.New(side, c.Mapping(side), list)
@@ -178,11 +181,12 @@ func loopSources(c *config.Config, s *store.Store, generation int32) ([]reconcil
 	return sources, nil
 }
 
-// workerName tells people where the worker of a shard runs.
+// workerName tells people where the worker of a shard runs, and the workers apart, also where the
+// same process number is given out again.
 func workerName() string {
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown host"
 	}
-	return fmt.Sprintf("%s/%d", host, os.Getpid())
+	return fmt.Sprintf("%s/%d-%.4s", host, os.Getpid(), uuid.NewString())
 }

@@ -14,6 +14,8 @@ func newStatusCommand(a *app) *cobra.Command {
 		Long: "status shows, for each shard of the serving generation, its epoch, its low watermark\n" +
 			"and the source partitions that hold it, its buffer, its rate and its worker; then how\n" +
 			"far each source partition has been read. The rate is that of the newest 20 epochs.\n" +
+			"lease_until is when the shard is free for others should its worker die now; requested_by is\n" +
+			"the worker that asks for it, to have its share.\n" +
 			"The source quarantine stands for released records; it never holds the watermark.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.read(cmd.Context(), a.status) },
@@ -47,7 +49,8 @@ func (a *app) status(ctx context.Context, r *reading) error {
 	}
 	a.printf("\n")
 	if err := a.show(pick(shards, "shard", "worker", "token", "attempt", "attempt_since",
-		"attempt_state", "open_corrections", "open_quarantine")); err != nil {
+		"attempt_state", "lease_until", "requested_by", "open_corrections",
+		"open_quarantine")); err != nil {
 		return err
 	}
 	a.printf("\n")

@@ -2,10 +2,14 @@
 select h.shard, h.epoch, h.watermark,
     date_trunc('second', case when isfinite(h.watermark) then now() - h.watermark end) as age,
     w.held_by, w.held_since, e.buffered, r.events_per_second, e.committed_at as last_epoch_at,
-    case when a.ended_at is null then h.worker end as worker,
+    h.worker,
     h.fencing_token as token, h.attempt_id as attempt, a.started_at as attempt_since,
-    coalesce(a.outcome, case when a.attempt_id is not null then 'running or killed' end)
-        as attempt_state,
+    coalesce(a.outcome, case
+        when a.attempt_id is null then null
+        when h.lease_until > clock_timestamp() then 'running'
+        else 'killed or paused: its lease ran out' end) as attempt_state,
+    case when h.lease_until > clock_timestamp() then h.lease_until end as lease_until,
+    h.requested_by,
     (select count(*) from :"schema".correction c
      where c.generation_id = h.generation_id and c.shard = h.shard and c.status = 'open')
         as open_corrections,

@@ -28,19 +28,20 @@ var ErrInvalid = errors.New("invalid configuration")
 
 // Config is a checked configuration, defaults filled in.
 type Config struct {
-	Name     string  `yaml:"name"`
-	Database Secret  `yaml:"database"`
-	Schema   string  `yaml:"schema"`
-	Rule     Rule    `yaml:"rule"`
-	Left     Side    `yaml:"left"`
-	Right    Side    `yaml:"right"`
-	Epoch    Epoch   `yaml:"epoch"`
-	Shards   int     `yaml:"shards"`
-	State    State   `yaml:"state"`
-	Retain   Retain  `yaml:"retain"`
-	Archive  Archive `yaml:"archive"`
-	Limits   Limits  `yaml:"limits"`
-	HTTP     HTTP    `yaml:"http"`
+	Name     string   `yaml:"name"`
+	Database Secret   `yaml:"database"`
+	Schema   string   `yaml:"schema"`
+	Rule     Rule     `yaml:"rule"`
+	Left     Side     `yaml:"left"`
+	Right    Side     `yaml:"right"`
+	Epoch    Epoch    `yaml:"epoch"`
+	Shards   int      `yaml:"shards"`
+	LeaseFor Duration `yaml:"lease_for"`
+	State    State    `yaml:"state"`
+	Retain   Retain   `yaml:"retain"`
+	Archive  Archive  `yaml:"archive"`
+	Limits   Limits   `yaml:"limits"`
+	HTTP     HTTP     `yaml:"http"`
 
 	file string
 	keys *keyIndex
@@ -202,13 +203,14 @@ func (c Config) LogValue() slog.Value {
 
 func defaults() *Config {
 	return &Config{
-		Schema:  "tally",
-		Rule:    Rule{Provisional: "at-window-close"},
-		Epoch:   Epoch{MaxEvents: 20000, MaxDelay: Duration(50 * time.Millisecond)},
-		Shards:  1,
-		State:   State{CacheRows: 2_000_000},
-		Retain:  Retain{Epochs: 100},
-		Archive: Archive{Every: Duration(10 * time.Minute)},
+		Schema:   "tally",
+		LeaseFor: Duration(10 * time.Second),
+		Rule:     Rule{Provisional: "at-window-close"},
+		Epoch:    Epoch{MaxEvents: 20000, MaxDelay: Duration(50 * time.Millisecond)},
+		Shards:   1,
+		State:    State{CacheRows: 2_000_000},
+		Retain:   Retain{Epochs: 100},
+		Archive:  Archive{Every: Duration(10 * time.Minute)},
 		Limits: Limits{
 			MaxAhead:       Duration(24 * time.Hour),
 			MaxSkew:        Duration(5 * time.Minute),

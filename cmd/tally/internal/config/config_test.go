@@ -65,7 +65,7 @@ func TestParseFillsDefaults(t *testing.T) {
 	if got := c.Database.Reveal(); got != "postgres://u:pw@h/d" {
 		t.Errorf("database %q", got)
 	}
-	if c.Schema != "tally" || c.Shards != 1 || c.Epoch.MaxEvents != 20000 ||
+	if c.Schema != "tally" || c.Shards != 1 || c.LeaseFor.Std() != 10*time.Second || c.Epoch.MaxEvents != 20000 ||
 		c.Epoch.MaxDelay.Std() != 50*time.Millisecond || c.State.CacheRows != 2_000_000 ||
 		c.Limits.MaxEventBytes != 1<<20 || c.Rule.Provisional != "at-window-close" {
 		t.Errorf("defaults: %+v", c)
@@ -141,7 +141,8 @@ func TestMistakesNameFileLineAndKey(t *testing.T) {
 			"no transaction column", "    transaction: txid\n", "",
 			"tally.yaml:18: right.source.transaction: missing",
 		},
-		{"shards", "name:", "shards: 4\nname:", "tally.yaml:1: shards: 4: this version runs one"},
+		{"shards", "name:", "shards: 0\nname:", "tally.yaml:1: shards: 0: want 1 to 1024"},
+		{"short lease", "name:", "lease_for: 1ms\nname:", "tally.yaml:1: lease_for: 1ms: want 200ms"},
 		{"word for a number", "name:", "shards: many\nname:", "tally.yaml:1: shards: want a whole"},
 		{"list for a map", "name:", "epoch: [1]\nname:", "tally.yaml:1: epoch: want"},
 		{"retain", "name:", "retain: {epochs: 1}\nname:", "tally.yaml:1: retain.epochs: 1: want 2"},

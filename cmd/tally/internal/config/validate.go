@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
@@ -17,6 +18,14 @@ import (
 
 // identifierBytesMax is Postgres' limit on a name.
 const identifierBytesMax = 63
+
+// shardsMax is more than anyone has workers for: each shard reads every record. A lease under
+// leaseMin would be lost to a busy moment, and one over leaseMax keep a dead worker's shards idle.
+const (
+	shardsMax = 1024
+	leaseMin  = 200 * time.Millisecond
+	leaseMax  = time.Hour
+)
 
 // checker gathers mistakes, so that a user sees all of them at once.
 type checker struct {
@@ -229,8 +238,9 @@ func (c *checker) bounds(cfg *Config) {
 	if cfg.Epoch.MaxDelay <= 0 {
 		c.failf("epoch.max_delay", "want more than 0")
 	}
-	if cfg.Shards != 1 {
-		c.failf("shards", "%d: this version runs one shard; set it to 1 or leave it out", cfg.Shards)
+	c.between("shards", int64(cfg.Shards), 1, shardsMax)
+	if lease := cfg.LeaseFor.Std(); lease < leaseMin || lease > leaseMax {
+		c.failf("lease_for", "%s: want %s to %s", cfg.LeaseFor, leaseMin, leaseMax)
 	}
 	if cfg.Limits.MaxSkew > cfg.Limits.MaxAhead {
 		c.failf("limits.max_skew", "%s is more than limits.max_ahead (%s)", cfg.Limits.MaxSkew,
