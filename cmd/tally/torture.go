@@ -37,7 +37,7 @@ func newTortureCommand(a *app) *cobra.Command {
 		Long: "torture is the crash lab: for each seed it makes a scratch schema, generates records\n" +
 			"(late, revised, deleted, repeated and malformed ones among them) and reconciles them\n" +
 			"in worker processes that it kills, stops, cancels and cuts off at every step of an\n" +
-			"epoch. In the end the rows must be those\n" +
+			"epoch, and it damages stored rows between two runs. In the end the rows must be those\n" +
 			"of one SQL join over the same records. It counts which faults struck and which ways of\n" +
 			"recovery were taken; from 200 seeds on one that never was is a failure, too.\n\n" +
 			"It uses the database and the rule of the configuration. Without one it uses a private\n" +
@@ -54,7 +54,7 @@ func newTortureCommand(a *app) *cobra.Command {
 	flags.IntVar(&c.Seeds, "seeds", seedsThatReachAll, "how many seeds to run, from 1 on")
 	flags.Uint64Var(&l.only, "seed", 1, "run this seed alone")
 	flags.StringVar(&l.step, "step", "", "only faults at this step, K0 to K11")
-	flags.StringVar(&l.mode, "mode", "", "only faults of this mode: kill, stop, cancel or cut")
+	flags.StringVar(&l.mode, "mode", "", "only faults of this mode: kill, stop, cancel, cut or damage")
 	flags.BoolVar(&c.Keep, "keep", false, "leave the schemas in the database, to look at")
 	flags.IntVar(&c.Parallel, "parallel", 2, "seeds that run at a time")
 	flags.DurationVar(&c.Lease, "lease", torture.LeaseDefault, "how long a worker's lease lasts")

@@ -25,16 +25,16 @@ from (
     select e.epoch, a.fencing_token as token, max(a.fencing_token) over (
         partition by e.generation_id, e.shard order by e.epoch
         rows between unbounded preceding and 1 preceding) as before
-    from :"schema".epoch e
+    from committed e
     join :"schema".attempt a using (generation_id, shard, attempt_id)
 ) t where token < before
 union all
 select format('epoch %s names an attempt that never was', epoch)
-from :"schema".epoch e
+from committed e
 where not exists (select from :"schema".attempt a where a.attempt_id = e.attempt_id)
 union all
 select format('epoch %s replays epoch %s with other outputs: %s', epoch, replays, replay_divergence)
-from :"schema".epoch where replay_divergence is not null
+from committed where replay_divergence is not null
 union all
 select format('epoch %s is committed, between the restore %s and the epoch %s that it goes back to',
     e.epoch, r.epoch, r.parent_epoch)

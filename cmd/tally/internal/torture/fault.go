@@ -9,7 +9,7 @@ import (
 // Step is a place in the life of an epoch at which something can break.
 type Step string
 
-// steps are all of them, in the order in which an epoch passes them.
+// steps are all of them, in the order in which an epoch passes them; K12 is beside the epochs.
 var steps = []struct {
 	Step
 	what string
@@ -31,29 +31,35 @@ var steps = []struct {
 // Mode is how something breaks.
 type Mode string
 
-// The modes.
+// The modes. Damage happens between two runs and has no step.
 const (
 	Kill   Mode = "kill"   // SIGKILL
 	Stop   Mode = "stop"   // SIGSTOP for three leases, while another worker takes over
 	Cancel Mode = "cancel" // the run is cancelled, as by SIGTERM
 	Cut    Mode = "cut"    // the connection breaks
+	Damage Mode = "damage" // a stored row is changed by hand
 )
 
 // Modes gives all of them.
-func Modes() []Mode { return []Mode{Kill, Stop, Cancel, Cut} }
+func Modes() []Mode { return []Mode{Kill, Stop, Cancel, Cut, Damage} }
 
 // Fault is one thing that breaks once: the first time its step is reached in or after its epoch.
 type Fault struct {
 	Epoch int64 `json:"epoch"`
-	Step  Step  `json:"step"`
+	Step  Step  `json:"step,omitempty"`
 	Mode  Mode  `json:"mode"`
 	// Second is the second of two ways to be at a step: the upsert of results instead of their
-	// COPY, or the message already sent instead of held back.
+	// COPY, the message already sent instead of held back, the worker killed before the damage.
 	Second bool `json:"second,omitempty"`
+	// Damage names what happens to which table in mode damage.
+	Damage string `json:"damage,omitempty"`
 }
 
 // String names the fault without its epoch.
 func (f Fault) String() string {
+	if f.Mode == Damage {
+		return "damage " + f.Damage
+	}
 	return fmt.Sprintf("%s %s", f.Step, f.Mode)
 }
 
@@ -70,7 +76,10 @@ func ParseFilter(step, mode string) (Filter, error) {
 		return f, fmt.Errorf("--step %s: want K0 to K%d", step, len(steps)-1)
 	}
 	if f.Mode != "" && !slices.Contains(Modes(), f.Mode) {
-		return f, fmt.Errorf("--mode %s: want kill, stop, cancel or cut", mode)
+		return f, fmt.Errorf("--mode %s: want kill, stop, cancel, cut or damage", mode)
+	}
+	if f.Step != "" && f.Mode == Damage {
+		return f, fmt.Errorf("--step %s: damage happens between two runs, at no step", step)
 	}
 	return f, nil
 }
@@ -100,10 +109,15 @@ func (s Step) what() string {
 func (f Filter) cells() []Fault {
 	var all []Fault
 	for _, s := range steps {
-		for _, m := range Modes() {
+		for _, m := range []Mode{Kill, Stop, Cancel, Cut} {
 			if (f.Step == "" || f.Step == s.Step) && (f.Mode == "" || f.Mode == m) {
 				all = append(all, Fault{Step: s.Step, Mode: m})
 			}
+		}
+	}
+	if f.Step == "" && (f.Mode == "" || f.Mode == Damage) {
+		for _, name := range damageNames() {
+			all = append(all, Fault{Mode: Damage, Damage: name})
 		}
 	}
 	return all

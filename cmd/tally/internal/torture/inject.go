@@ -3,7 +3,6 @@ package torture
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"iter"
@@ -88,10 +87,6 @@ func (in *Injector) Loop(c *reconcile.Config) {
 	take, onEpoch := c.Take, c.OnEpoch
 	c.Take = func(ctx context.Context) (reconcile.Shard, store.State, error) {
 		shard, state, err := take(ctx)
-		for errors.Is(err, store.ErrHeld) && ctx.Err() == nil {
-			time.Sleep(in.lease / 10)
-			shard, state, err = take(ctx)
-		}
 		if err != nil {
 			return nil, state, err
 		}
@@ -113,14 +108,14 @@ func (in *Injector) took(epoch int64) {
 	in.tell(notice{Took: &epoch})
 }
 
-// acknowledged is K11, where the loop has done with an epoch.
+// acknowledged is K11, where the loop has done with an epoch; damage waits for this point too.
 func (in *Injector) acknowledged(epoch int64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
 	in.committed = epoch
 	in.tell(notice{Committed: epoch})
 	for id, f := range in.inOrder() {
-		if f.Epoch <= epoch && f.Step == "K11" {
+		if f.Epoch <= epoch && (f.Step == "K11" || f.Mode == Damage) {
 			in.strikeIdle(id, f, epoch)
 			return
 		}
@@ -265,7 +260,7 @@ func (in *Injector) strikeIdle(id int, f Fault, epoch int64) {
 func (in *Injector) strike(id int, f Fault, epoch int64) {
 	in.fired(id, epoch)
 	switch {
-	case f.Mode == Kill:
+	case f.Mode == Kill || f.Mode == Damage && f.Second:
 		killSelf()
 	case f.Mode == Stop:
 		clear(in.pending) // the one who takes over has them
@@ -292,6 +287,19 @@ type tappedShard struct {
 	injector *Injector
 	// numbers are the epochs that were encoded and not committed yet.
 	numbers sync.Map
+}
+
+// Restore may go back to an earlier epoch.
+func (s *tappedShard) Restore(
+	ctx context.Context, begin func(store.State) store.Loader,
+) (store.State, error) {
+	state, err := s.Shard.Restore(ctx, begin)
+	if err == nil {
+		s.injector.mu.Lock()
+		s.injector.encoded, s.injector.committed = state.Epoch, state.Epoch
+		s.injector.mu.Unlock()
+	}
+	return state, err
 }
 
 func (s *tappedShard) Fetch(

@@ -16,6 +16,7 @@ const (
 	streamPlan     = 1  // the random numbers of a seed are drawn from one stream a purpose
 	streamSetup    = 2
 	streamWorkload = 3
+	streamDamage   = 4
 )
 
 // plan gives the faults of a seed, in the order of epochs. Seeds in a row deal out the cells like

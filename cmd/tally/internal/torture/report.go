@@ -14,6 +14,8 @@ type Report struct {
 // branches are the ways of recovery that the lab wants to have seen, in the order shown.
 var branches = []string{
 	readAgain, foundCommitted, foundAbsent, fencedLate, "lease taken over",
+	"fallen back to epoch N-1", "fallen back to epoch N-2", "fallen back to an older epoch",
+	"replayed epochs", "replays with the same outputs", refused,
 }
 
 // struck counts how often each kind of fault did.
@@ -59,7 +61,7 @@ func (r *Report) Unreached() (names []string) {
 	return names
 }
 
-// Tables gives the counts: steps by modes, and branches of recovery.
+// Tables gives the counts: steps by modes, damage by table, and branches of recovery.
 func (r *Report) Tables() []*table.Table {
 	struck, reached := r.struck(), r.reached()
 	faults := &table.Table{
@@ -68,7 +70,7 @@ func (r *Report) Tables() []*table.Table {
 	}
 	for _, s := range steps {
 		row := []any{string(s.Step), s.what}
-		for _, m := range Modes() {
+		for _, m := range []Mode{Kill, Stop, Cancel, Cut} {
 			row = append(row, struck[Fault{Step: s.Step, Mode: m}.String()])
 		}
 		faults.Add(row...)
@@ -80,5 +82,5 @@ func (r *Report) Tables() []*table.Table {
 	for _, extra := range []string{"epochs", "discarded epochs", "records read"} {
 		recovery.Add(extra, reached[extra])
 	}
-	return []*table.Table{faults, recovery}
+	return []*table.Table{faults, r.damageTable(struck), recovery}
 }

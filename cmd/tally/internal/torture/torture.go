@@ -47,6 +47,7 @@ const (
 	foundCommitted = "unknown commit found committed"
 	foundAbsent    = "unknown commit found not committed"
 	fencedLate     = "late commit of a stopped worker refused"
+	refused        = "start refused with exit code 3"
 )
 
 // LeaseDefault is long enough for a busy machine and short enough to wait for.

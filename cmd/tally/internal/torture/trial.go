@@ -31,8 +31,9 @@ const (
 
 // Exit codes of a worker that mean something here.
 const (
-	exitDone   = 0
-	exitFenced = 5
+	exitDone      = 0
+	exitIntegrity = 3
+	exitFenced    = 5
 )
 
 // trial is one seed: its schema, its files, and the workers that run over them.
@@ -52,6 +53,9 @@ type trial struct {
 	committed int64
 	// unknown is the epoch whose commit was under way when its worker was killed, 0 for none.
 	unknown int64
+	// damages are what was done to stored rows so far, damaged the table of the last, if it is new.
+	damages []string
+	damaged string
 	// asleep are the stopped workers.
 	asleep []*sleeper
 	result Result
@@ -95,7 +99,7 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err := t.workers(ctx); err != nil {
 		return err
 	}
-	return errors.Join(want.compare(ctx, t.conn, t.schema), t.count(ctx))
+	return errors.Join(want.compare(ctx, t.conn, t.schema), t.count(ctx), t.verify(ctx))
 }
 
 // prepare makes the schema and the files.
@@ -195,13 +199,22 @@ func (t *trial) follow(ctx context.Context, w *worker) (finished bool, err error
 	if err == nil && ctx.Err() != nil {
 		err = ctx.Err()
 	}
+	if err == nil && code != exitIntegrity {
+		err = t.found(ctx)
+		t.damaged = ""
+	}
 	switch {
 	case err != nil:
 		return false, err
+	case code == exitIntegrity:
+		return false, t.putBack(ctx, w)
 	case struck == nil && code == exitDone:
 		return true, nil
 	case struck != nil && code == struck.exits():
-		return false, nil
+		if struck.Mode == Damage {
+			err = t.damage(ctx, *struck)
+		}
+		return false, err
 	}
 	return false, fmt.Errorf("a worker ended with exit code %d after %v; %s", code, t.lastFault(),
 		w.says())
@@ -209,7 +222,7 @@ func (t *trial) follow(ctx context.Context, w *worker) (finished bool, err error
 
 // exits gives the exit code with which a worker ends that the fault struck.
 func (f *Fault) exits() int {
-	if f.Mode == Kill {
+	if f.Mode == Kill || f.Mode == Damage && f.Second {
 		return killed
 	}
 	return exitDone

@@ -21,6 +21,9 @@ type record struct {
 	hasTime  bool
 	deleted  bool
 	line     []byte
+	// made is how many records were made before it, and born when, on the generator's clock.
+	made int
+	born stream.Micros
 	// reason is why the record is quarantined, empty for an event; late is that it is set aside.
 	reason stream.Reason
 	late   bool
@@ -38,12 +41,9 @@ type generator struct {
 	now   stream.Micros
 	tick  time.Duration
 	total int
+	made  int
 	// highest is the highest event time of each side's records so far.
 	highest [2]stream.Micros
-	// hopeless is how far behind the clock an event is late however the epochs are cut, once the
-	// clock has passed warm.
-	hopeless time.Duration
-	warm     stream.Micros
 	// closed are ids that no further record may come for.
 	closed map[string]bool
 }
@@ -70,12 +70,9 @@ func generate(seed uint64, s *setup) *workload {
 		tick:   max(tickMin, (spansMin * horizon / time.Duration(total)).Truncate(time.Microsecond)),
 		closed: map[string]bool{},
 	}
-	epoch := g.tick * time.Duration(s.maxEvents)
-	g.hopeless = horizon + 4*epoch
-	g.warm = workloadStart.Add(g.hopeless + 4*epoch)
-	for made := 0; made < total; {
+	for g.made < total {
 		if g.one() {
-			made++
+			g.made++
 			g.now = g.now.Add(g.upTo(2 * g.tick))
 		}
 	}
@@ -92,7 +89,7 @@ func (g *generator) one() bool {
 	case roll < 3:
 		g.malformed(side)
 		return true
-	case roll < 6 && g.now > g.warm:
+	case roll < 6:
 		return g.tooLate(side)
 	}
 	r := record{side: side, revision: 1, hasTime: true}
@@ -208,14 +205,39 @@ func (g *generator) onBound(side stream.Side, partner stream.Micros) stream.Micr
 	return min(g.now, pick(g.rng, low, low-1, high, high+1, partner))
 }
 
+// passed is what the low watermark has surely passed when the next record is read, however the
+// epochs are cut. It is judged by the watermark at the start of its epoch, a few epochs' records
+// earlier at most; and the other side may be behind by as much as event times stray.
+func (g *generator) passed() stream.Micros {
+	const epochs = 3
+	lowest := stream.Infinity
+	stray := g.outOfOrderness + g.rule.Lateness
+	for side := range g.sides {
+		highest := stream.NegInfinity
+		for i := range g.sides[side] {
+			r := &g.sides[side][i]
+			if r.made <= g.made-epochs*g.maxEvents && r.born <= g.now.Add(-stray) && r.reason == "" &&
+				!r.late && r.hasTime {
+				highest = max(highest, r.at)
+			}
+		}
+		lowest = min(lowest, highest)
+	}
+	return lowest.Add(-g.outOfOrderness)
+}
+
 // tooLate makes an event that is set aside: a new one, or a revision of one that left the buffer.
 func (g *generator) tooLate(side stream.Side) bool {
-	at := g.now.Add(-g.hopeless - g.upTo(4*g.tick))
+	passed := g.passed()
+	if !passed.Finite() {
+		return false
+	}
+	at := passed.Add(-g.rule.Lateness-g.upTo(4*g.tick)) - 1
 	r := record{
 		side: side, id: fmt.Sprintf("%s-late-%d", side, len(g.sides[side])), revision: 1,
 		key: fmt.Sprintf("key-%d", g.rng.IntN(keysInPlay)), at: at, hasTime: true, late: true,
 	}
-	if old := g.gone(side, at); old != nil && g.rng.IntN(2) == 0 {
+	if old := g.gone(side, passed); old != nil && g.rng.IntN(2) == 0 {
 		r.id, r.key, r.revision = old.id, old.key, old.revision+1
 		r.deleted = g.rng.IntN(3) == 0
 	}
@@ -225,10 +247,10 @@ func (g *generator) tooLate(side stream.Side) bool {
 }
 
 // gone gives the only record of an id that surely has left the buffer by now.
-func (g *generator) gone(side stream.Side, at stream.Micros) *record {
+func (g *generator) gone(side stream.Side, passed stream.Micros) *record {
 	for i := range g.sides[side] {
 		r := &g.sides[side][i]
-		if r.reason == "" && r.hasTime && !r.late && !g.closed[r.id] && r.at <= at &&
+		if r.reason == "" && r.hasTime && !r.late && !g.closed[r.id] && g.horizon(r) < passed &&
 			len(g.of(side, r.id)) == 1 {
 			return r
 		}
@@ -269,6 +291,7 @@ func (g *generator) farFuture(side stream.Side) {
 
 // add writes the record's line, unless it repeats one.
 func (g *generator) add(r record) {
+	r.made, r.born = g.made, g.now
 	if r.line == nil {
 		r.line = g.encode(&r)
 	}
