@@ -328,8 +328,9 @@ func (w *worker) epoch(
 	}
 	w.inFlight = delta
 	// The epoch in flight is finished even when the run is being stopped.
-	commit := context.WithoutCancel(ctx)
+	commit, done := outliving(ctx, commitGrace)
 	go func() {
+		defer done()
 		err := w.shard.Commit(commit, epoch)
 		switch {
 		case err != nil:

@@ -205,6 +205,19 @@ func (p *Private) PID(t testing.TB) int {
 	return pid
 }
 
+// Run runs a program as the user that the server runs as and gives what it printed.
+func (p *Private) Run(t testing.TB, name string, arguments ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), name, arguments...)
+	cmd.Dir = p.dir
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: p.owner}
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("testenv: %s %v: %v\n%s", name, arguments, err, out)
+	}
+	return string(out)
+}
+
 func (p *Private) control(t testing.TB, arguments ...string) {
 	t.Helper()
 	if out, err := p.tryControl(arguments...); err != nil {
