@@ -56,6 +56,7 @@ func TestDamageIsUndoneAndReplayed(t *testing.T) {
 	t.Parallel()
 	db, st := openStore(t)
 	var total tally
+	histories := 0
 	for seed := range oracle.Seeds(t, 600, 10) {
 		history := oracle.Generate(seed, oracle.Confluent)
 		var one tally
@@ -63,9 +64,10 @@ func TestDamageIsUndoneAndReplayed(t *testing.T) {
 			t.Fatalf("seed %d (replay with TALLY_SEED=%d): %v", seed, seed, err)
 		}
 		total.add(one)
+		histories++
 	}
 	t.Logf("%+v", total)
-	if !testing.Short() && (total.Damaged < 10 || total.WentBack < 5 || total.Replayed < 5) {
+	if least := histories / 10; total.Damaged < least || total.WentBack < least || total.Replayed < least {
 		t.Errorf("recovery was hardly tried: %+v", total)
 	}
 }
@@ -109,7 +111,7 @@ func (n *tally) run(
 	}
 	report, err := st.Verify(ctx, generation, 0, true)
 	if err != nil || len(report.Damage) > 0 {
-		return fmt.Errorf("verify afterwards: %v %w", report.Damage, err)
+		return fmt.Errorf("verify afterwards: %v, %v", report.Damage, err)
 	}
 	var diverged int
 	err = db.Pool.QueryRow(ctx, `
@@ -117,7 +119,7 @@ func (n *tally) run(
 		from tally.epoch where generation_id = $1`, generation).
 		Scan(&n.WentBack, &n.Replayed, &diverged)
 	if err != nil || diverged > 0 {
-		return fmt.Errorf("%d replays diverged: %w", diverged, err)
+		return fmt.Errorf("%d replays diverged, %v", diverged, err)
 	}
 	return equalsBatch(ctx, db, generation, history)
 }

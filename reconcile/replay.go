@@ -31,7 +31,7 @@ func (w *worker) replay(ctx context.Context, discarded []store.Recorded) error {
 // then are part of it; the outputs tell.
 func (in *intake) again(ctx context.Context, recorded *store.Recorded) (*stream.Batch, error) {
 	b := in.emptyBatch()
-	b.Clock = recorded.Clock
+	b.Clock, b.Replays, b.Watermark = recorded.Clock, true, recorded.Watermark
 	for i, f := range in.feeds {
 		part := &b.Parts[i]
 		part.To, part.Identity = f.to, f.identity

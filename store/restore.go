@@ -15,6 +15,8 @@ type Recorded struct {
 	Epoch int64
 	// Clock is the database clock that it was judged by.
 	Clock stream.Micros
+	// Watermark is where it left the low watermark.
+	Watermark stream.Micros
 	// Progress holds the ranges that it read, and where it left each partition.
 	Progress []stream.Progress
 	// Output is the digest of what it changed, which the replay must give again.
@@ -255,7 +257,7 @@ func (d *head) replays() []Recorded {
 		}
 		m := left[next]
 		left = slices.Delete(left, next, next+1)
-		list = append(list, Recorded{m.epoch, m.clock, m.sources, m.output})
+		list = append(list, Recorded{m.epoch, m.clock, m.after, m.sources, m.output})
 		watermark = m.after
 		for _, p := range m.sources {
 			at[p.Partition] = p.To

@@ -1,6 +1,10 @@
 package join
 
-import "github.com/tallystick/tallystick/reconcile/stream"
+import (
+	"math"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
 
 // QuarantineSource names the source that reads released records again. Its events are no
 // statement about how far a side has come, so it never holds the watermark.
@@ -147,7 +151,11 @@ func (s *State) moveWatermark(b *stream.Batch, found *stream.Found) {
 			to = min(to, end)
 		}
 	}
-	s.watermark = max(s.watermark, s.popTimers(to))
+	closingsMax := s.cfg.ClosingsMax
+	if b.Replays {
+		to, closingsMax = min(to, b.Watermark), math.MaxInt
+	}
+	s.watermark = max(s.watermark, s.popTimers(to, closingsMax))
 }
 
 // settleTimeless gives tombstones without a time, of ids never seen, the first watermark as theirs.
@@ -159,17 +167,18 @@ func (s *State) settleTimeless() {
 }
 
 // popTimers looks at every row whose window closes or whose horizon passes when the watermark
-// moves to this point, or to the first point before it at which ClosingsMax is reached.
-func (s *State) popTimers(to stream.Micros) stream.Micros {
+// moves to this point, or to the first point before it at which as many have been looked at as may be.
+func (s *State) popTimers(to stream.Micros, closingsMax int) stream.Micros {
 	var last stream.Micros
-	for n := 0; len(s.timers) > 0 && s.timers[0].at < to; n++ {
-		if at := s.timers[0].at; n >= s.cfg.ClosingsMax && n > 0 && at > last {
+	for n := 0; len(s.timers) > 0 && s.timers[0].at < to; {
+		if at := s.timers[0].at; n >= closingsMax && n > 0 && at > last {
 			return at
 		}
 		t := s.timers.pop()
 		if t.row.phase != live {
-			continue
+			continue // which of those there are depends on what has been in memory
 		}
+		n++
 		last = t.at
 		s.look(t.row)
 		if t.at < t.row.Horizon {

@@ -4,6 +4,10 @@ package stream
 type Batch struct {
 	// Clock is the database clock, read once for the epoch.
 	Clock Micros
+	// Replays is set where the batch is what a discarded epoch read; that epoch left the low
+	// watermark at Watermark, however many rows closed, and so must this one.
+	Replays   bool
+	Watermark Micros
 	// Parts holds every configured partition once, in Partition.Compare order, whether it gave
 	// records or not.
 	Parts []Part
