@@ -9,7 +9,6 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -32,6 +31,9 @@ type OpenSnapshot func(ctx context.Context) (io.ReadCloser, error)
 func (h *Shard) RestoreArchive(ctx context.Context, open OpenSnapshot) (epoch int64, err error) {
 	a, err := h.readSnapshot(ctx, open)
 	if err == nil {
+		err = h.raiseTokenAbove(ctx)
+	}
+	if err == nil {
 		err = h.toSnapshot(ctx, a, open)
 	}
 	if err != nil {
@@ -43,8 +45,9 @@ func (h *Shard) RestoreArchive(ctx context.Context, open OpenSnapshot) (epoch in
 // archived is what is known of a snapshot that was read to its end.
 type archived struct {
 	tip *storedManifest
-	// first is the epoch of its oldest manifest.
+	// first is the epoch of its oldest manifest; chain holds those that count.
 	first   int64
+	chain   []int64
 	offsets []stream.Progress
 	// later holds the rows of results that changed while it was taken; they count.
 	later map[stream.MatchID][][]byte
@@ -101,11 +104,12 @@ func (a *archived) read(r *snapshotReader, name string, parts int) error {
 			a.later[stream.MatchID(v[2])] = cloneRow(v)
 		case name == partManifest:
 			m := readManifest(append(slices.Clone(v), []byte{1}))
-			if a.tip == nil {
+			if a.first == 0 {
 				a.first = m.epoch
 			}
 			if m.committed {
 				a.tip = m
+				a.chain = append(a.chain, m.epoch)
 			}
 		case name == partOffset:
 			a.offsets = append(a.offsets, readOffset(v).Progress)
@@ -132,6 +136,15 @@ func cloneRow(v [][]byte) [][]byte {
 		row[i] = bytes.Clone(value)
 	}
 	return row
+}
+
+// raiseTokenAbove makes the token the highest there is, where the row was set back by hand.
+func (h *Shard) raiseTokenAbove(ctx context.Context) error {
+	d := &head{shard: h, query: h.store.pooled()}
+	if err := d.readShard(ctx); err != nil {
+		return fmt.Errorf("read the shard's row: %w", err)
+	}
+	return h.raiseToken(ctx, d.tokenMax)
 }
 
 // toSnapshot runs the transaction until it is known to be committed.
@@ -268,20 +281,13 @@ func (t *archiveTx) copy(ctx context.Context, name string, r *snapshotReader) er
 	return nil
 }
 
-// finish discards what came later, writes the manifest and commits.
+// finish says of all else what counts from now on, writes the manifest and commits.
 func (t *archiveTx) finish(ctx context.Context) error {
-	discard, attempt := t.statement("archive_discard"), t.statement("archive_attempt")
-	discard.args.int8(t.tip.epoch)
-	attempt.args.uuid(t.attempt)
-	attempt.args.int8(t.tip.epoch)
-	notify := statement{name: "epoch_notify", sql: t.store.sql("epoch_notify")}
-	notify.args.add(pgtype.TextOID, fmt.Appendf(nil, `{"generation": %d, "shard": %d, "epoch": %d}`,
-		t.generation, t.shard, t.e.delta.Epoch))
-	batch := []statement{discard, attempt}
-	if len(t.offsets) > 0 {
-		batch = append(batch, t.encodeOffsets(t.e.delta))
-	}
+	batch := t.putRight()
 	at := len(batch)
+	notify := statement{name: "epoch_notify", sql: t.store.sql("epoch_notify")}
+	notify.args.text(fmt.Sprintf(`{"generation": %d, "shard": %d, "epoch": %d}`,
+		t.generation, t.shard, t.e.delta.Epoch))
 	batch = append(batch, t.Shard.manifest(t.e.delta, &t.e.manifest), notify,
 		statement{name: "commit", sql: "commit"})
 	return t.store.run(ctx, t.conn, batch, map[int]reader{at: func(rows *pgconn.ResultReader) error {
@@ -290,4 +296,28 @@ func (t *archiveTx) finish(ctx context.Context) error {
 		}
 		return nil
 	}})
+}
+
+// putRight gives the statements for what a snapshot doesn't have but what depends on it, as a step
+// back to a retained epoch has them.
+func (t *archiveTx) putRight() []statement {
+	chain := func(s *statement) {
+		array(&s.args, int8Array, t.chain, func(b []byte, epoch *int64) []byte {
+			return appendInt8(b, *epoch)
+		})
+	}
+	aside, manifests := t.statement("restore_aside"), t.statement("restore_manifests")
+	aside.args.int8(t.tip.epoch)
+	chain(&aside)
+	manifests.args.int8(t.first)
+	chain(&manifests)
+	batch := []statement{aside, manifests}
+	if len(t.offsets) > 0 {
+		batch = append(batch, t.encodeOffsets(t.e.delta))
+	}
+	attempts, note := t.statement("restore_attempts"), t.statement("archive_attempt")
+	attempts.args.int8(t.first)
+	note.args.uuid(t.attempt)
+	note.args.int8(t.tip.epoch)
+	return append(batch, t.statement("restore_released"), attempts, note)
 }
