@@ -130,13 +130,3 @@ func (p *plan) nextNumber(ctx context.Context) (number int64, err error) {
 // target gives the place on the base of the newest epoch to which the shard can go back; -1 for
 // none.
 func (p *plan) target() int { return p.past.newestVerified(p.found.before()) }
-
-// damagedResults gives the results whose rows are damaged.
-func (p *plan) damagedResults() (ids []stream.MatchID) {
-	for _, f := range p.found.list {
-		if f.Table == "match" {
-			ids = append(ids, idOf(f.Row))
-		}
-	}
-	return ids
-}

@@ -94,40 +94,63 @@ func (h *Shard) verifyTx(ctx context.Context, tx pgx.Tx, deep bool) (Report, err
 }
 
 func (v *verification) all(ctx context.Context, deep bool) error {
-	err := v.run("shard", func() (int64, error) {
-		v.checkShard()
-		return 1, nil
-	})
-	if err != nil {
-		return err
+	checks := []struct {
+		name string
+		do   func() (int64, error)
+	}{
+		{"shard", func() (int64, error) {
+			v.checkShard()
+			return 1, nil
+		}},
+		{"manifests", func() (int64, error) {
+			v.checkManifests()
+			v.checkDiscarded(&v.found)
+			return int64(len(v.history.all)), nil
+		}},
+		{"source offsets", func() (int64, error) {
+			return int64(len(v.offsets)), v.checkOffsets(ctx)
+		}},
+		{"buffer", func() (int64, error) { return v.buffer(ctx, deep) }},
+		{"results and transitions", func() (int64, error) {
+			if deep {
+				return v.everyResult(ctx)
+			}
+			rows, transitions, err := v.results(ctx, v.window(), &v.found, nil)
+			return rows + transitions, err
+		}},
+		{"corrections and quarantine", func() (int64, error) {
+			if deep {
+				return v.aside(ctx, 0, &v.found)
+			}
+			return v.aside(ctx, v.window(), &v.found)
+		}},
 	}
-	err = v.run("manifests", func() (int64, error) {
-		v.checkManifests()
-		v.checkDiscarded(&v.found)
-		return int64(len(v.history.all)), nil
-	})
-	if err != nil {
-		return err
+	for _, c := range checks {
+		if err := v.run(c.name, c.do); err != nil {
+			return err
+		}
 	}
-	err = v.run("source offsets", func() (int64, error) {
-		return int64(len(v.offsets)), v.checkOffsets(ctx)
-	})
-	if err != nil {
-		return err
+	for _, c := range crossChecks {
+		err := v.run(c.name, func() (int64, error) { return 0, v.cross(ctx, c.statement, deep) })
+		if err != nil {
+			return err
+		}
 	}
-	err = v.run("live buffer rows", func() (int64, error) { return v.liveRows(ctx, &v.found, nil) })
-	if err != nil {
-		return err
+	return nil
+}
+
+// buffer checks the live rows; where something is wrong with them, and where everything is to be
+// looked at, also the buffer as of each epoch, which tells which rows are meant.
+func (v *verification) buffer(ctx context.Context, deep bool) (int64, error) {
+	var live findings
+	rows, err := v.liveRows(ctx, &live, nil)
+	if err != nil || live.empty() && !deep {
+		return rows, err
 	}
-	window := v.window()
-	err = v.run("results and transitions", func() (int64, error) {
-		rows, transitions, err := v.results(ctx, window, &v.found, nil)
-		return rows + transitions, err
-	})
-	if err != nil {
-		return err
+	before := len(v.found.list)
+	all, err := v.everyBuffer(ctx)
+	if len(v.found.list) == before {
+		v.found.merge(&live)
 	}
-	return v.run("corrections and quarantine", func() (int64, error) {
-		return v.aside(ctx, window, &v.found)
-	})
+	return all, err
 }

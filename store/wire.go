@@ -93,6 +93,8 @@ func (a *args) int4(v int32) { a.add(pgtype.Int4OID, appendInt4(nil, v)[4:]) }
 
 func (a *args) int8(v int64) { a.add(pgtype.Int8OID, appendInt8(nil, v)[4:]) }
 
+func (a *args) bool(v bool) { a.add(pgtype.BoolOID, appendBool(nil, v)[4:]) }
+
 func (a *args) text(v string) { a.add(pgtype.TextOID, []byte(v)) }
 
 func (a *args) time(v stream.Micros) { a.add(pgtype.TimestamptzOID, appendTime(nil, v)[4:]) }
