@@ -224,6 +224,7 @@ func (h *Shard) adopt(d *head) {
 	h.epoch, h.live = newest.epoch, newest.live
 	h.digest = [digestSize]byte{}
 	copy(h.digest[:], newest.digest)
+	h.seen.epoch.Store(h.epoch)
 }
 
 // describe says in the state where the newest epoch left the shard.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -13,23 +12,6 @@ import (
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
-
-// refuse says to which epochs the shard can go back.
-func (p *plan) refuse() error {
-	oldest := -1
-	for i := range p.base {
-		if p.base[i].epoch < p.found.before() && p.past.verifies(i) {
-			oldest = i
-			break
-		}
-	}
-	newest := p.target()
-	if newest < 0 {
-		return errors.Join(ErrNotRetained, damageError(p.found.damage()))
-	}
-	return fmt.Errorf("%w: epochs %d to %d can be restored, as far as they count", ErrNotRetained,
-		p.base[oldest].epoch, p.base[newest].epoch)
-}
 
 // fallBack goes back to the newest epoch that verifies. It gives what is damaged, and the epoch.
 func (h *Shard) fallBack(ctx context.Context, first *findings) ([]Damage, int64, error) {
@@ -106,6 +88,7 @@ func (h *Shard) settleBack(ctx context.Context) (epoch int64, err error) {
 	}
 	if err == nil {
 		h.unsettled = false
+		h.seen.token.Store(h.token)
 	}
 	return epoch, err
 }
@@ -207,6 +190,9 @@ func (b *backStep) statements() []statement {
 	fence.args.time(b.to.after)
 	fence.args.int8(h.store.leaseFor.Microseconds())
 	fence.args.int8(to)
+	manifests := h.statement("restore_manifests")
+	manifests.args.int8(b.chain[0].epoch)
+	b.addChain(&manifests)
 	buffer := h.statement("restore_buffer")
 	buffer.args.int8(to)
 	results := h.statement("restore_results")
@@ -221,16 +207,14 @@ func (b *backStep) statements() []statement {
 		{name: "begin", sql: "begin"},
 		{name: "epoch_settings", sql: h.store.sql("epoch_settings")},
 		{name: "clock", sql: h.store.sql("clock")},
-		fence, buffer, h.statement("restore_offsets"), results, aside,
+		fence, manifests, buffer, h.statement("restore_offsets"), results, aside,
 	}
 	if len(b.delta.Progress) > 0 {
 		list = append(list, h.encodeOffsets(&b.delta))
 	}
-	manifests, attempts := h.statement("restore_manifests"), h.statement("restore_attempts")
-	manifests.args.int8(b.chain[0].epoch)
-	b.addChain(&manifests)
+	attempts := h.statement("restore_attempts")
 	attempts.args.int8(b.chain[0].epoch)
-	return append(list, h.statement("restore_released"), manifests, attempts, b.note())
+	return append(list, h.statement("restore_released"), attempts, b.note())
 }
 
 func (b *backStep) addChain(s *statement) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/hex"
 	"fmt"
+	"slices"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -82,15 +83,15 @@ func (p *plan) verifiedChain() []*storedManifest {
 	return nil
 }
 
-// findFirstEpochs finds out since when each result exists whose row says something else than was
-// written: only going back before that helps.
+// findFirstEpochs finds out since when each result exists that is missing, or whose row says
+// something else than was written: going back before that helps. What a row says that is withdrawn
+// matters to nobody, so that any epoch helps since when it is.
 func (d *head) findFirstEpochs(ctx context.Context) error {
 	var ids []stream.MatchID
 	at := map[stream.MatchID]*finding{}
 	for i := range d.found.list {
-		if f := &d.found.list[i]; f.before == saidDamaged && f.Table == "match" {
+		if f := &d.found.list[i]; f.before == saidDamaged || f.before == rowMissing {
 			id := idOf(f.Row)
-			f.before = always // without any transition the row is nobody's, and goes
 			at[id] = f
 			ids = append(ids, id)
 		}
@@ -101,7 +102,11 @@ func (d *head) findFirstEpochs(ctx context.Context) error {
 	s := d.shard.statement("verify_first_epochs")
 	bytesOf(&s.args, ids)
 	err := d.query(ctx, s, func() {}, func(v [][]byte) {
-		at[stream.MatchID(v[0])].before = readInt8(v[1])
+		f := at[stream.MatchID(v[0])]
+		if f.before == saidDamaged && !stream.Status(v[3]).Active() {
+			f.since = readInt8(v[2])
+		}
+		f.before = readInt8(v[1])
 	})
 	if err != nil {
 		return fmt.Errorf("read since when results exist: %w", err)
@@ -127,6 +132,18 @@ func (p *plan) nextNumber(ctx context.Context) (number int64, err error) {
 	return number, nil
 }
 
+// allows tells whether the shard can go back to the epoch at a place of the base.
+func (p *plan) allows(i int) bool {
+	return p.found.repaired(p.base[i].epoch) && p.past.verifies(i)
+}
+
 // target gives the place on the base of the newest epoch to which the shard can go back; -1 for
 // none.
-func (p *plan) target() int { return p.past.newestVerified(p.found.before()) }
+func (p *plan) target() int {
+	for i := range slices.Backward(p.base) {
+		if p.allows(i) {
+			return i
+		}
+	}
+	return -1
+}

@@ -60,12 +60,12 @@ func (b *bundle) standing(t testing.TB) string {
 	err := b.db.Pool.QueryRow(t.Context(), `select concat_ws(E'\n',
 		(select watermark from tally.shard where generation_id = $1 and shard = 0),
 		(select string_agg((to_jsonb(x) - 'spilled')::text, E'\n' order by side, id)
-		 from tally.buffer x where generation_id = $1),
+		 from tally.buffer x where generation_id = $1 and shard = 0),
 		(select string_agg((to_jsonb(x) - 'epoch')::text, E'\n' order by side, source, partition)
-		 from tally.source_offset x where generation_id = $1),
+		 from tally.source_offset x where generation_id = $1 and shard = 0),
 		(select string_agg((to_jsonb(x) - 'changed_epoch' - 'row_hash')::text, E'\n'
 			order by match_id)
-		 from tally.match x where generation_id = $1
+		 from tally.match x where generation_id = $1 and shard = 0
 			and status in ('matched', 'provisional', 'final')))`, b.generation).Scan(&text)
 	if err != nil {
 		t.Fatal(err)

@@ -96,7 +96,11 @@ func (h *Shard) takeTx(ctx context.Context, tx pgx.Tx, worker string) error {
 		h.store.leaseFor.Microseconds())
 	err := row.Scan(&h.epoch, &h.token, (*micros)(&h.Watermark))
 	if errors.Is(err, pgx.ErrNoRows) {
-		return h.whoHoldsTx(ctx, tx)
+		err := h.whoHoldsTx(ctx, tx)
+		if errors.Is(err, ErrNoShard) {
+			err = h.missingTx(ctx, tx)
+		}
+		return err
 	}
 	if err != nil {
 		return err

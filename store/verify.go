@@ -79,9 +79,6 @@ func (h *Shard) verifyTx(ctx context.Context, tx pgx.Tx, deep bool) (Report, err
 		return Report{}, err
 	}
 	d.strict = true
-	if err := d.readKnown(ctx); err != nil {
-		return Report{}, err
-	}
 	v := &verification{head: d}
 	if err := v.all(ctx, deep); err != nil {
 		return Report{}, err

@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"fmt"
-	"slices"
 	"sort"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -76,15 +75,11 @@ func (d *head) kept(chain []*storedManifest) []*storedManifest {
 
 // unknown tells whether an epoch is not on the chain although it would be.
 func (d *head) unknown(chain []*storedManifest, on map[int64]bool, epoch int64) bool {
-	if on[epoch] || len(chain) > 0 && epoch > chain[len(chain)-1].epoch && len(d.chain) > 0 &&
-		epoch <= d.tip().epoch {
+	if len(chain) == 0 || on[epoch] || epoch < chain[0].epoch {
 		return false
 	}
-	first := int64(0)
-	if len(chain) > 0 {
-		first = chain[0].epoch
-	}
-	return epoch >= first
+	goesAnyway := epoch > chain[len(chain)-1].epoch && epoch <= d.tip().epoch
+	return !goesAnyway
 }
 
 // stored is a row of the buffer as far as its liveness goes.
@@ -214,15 +209,4 @@ func (p *bufferPast) nameEpochs(explained map[setDigest]bool, found *findings) {
 				"manifest's buffer_digest is of")
 		}
 	}
-}
-
-// newestVerified gives the place of the newest epoch below a bound whose buffer can be had; -1 for
-// none.
-func (p *bufferPast) newestVerified(before int64) int {
-	for i := range slices.Backward(p.chain) {
-		if p.chain[i].epoch < before && p.verifies(i) {
-			return i
-		}
-	}
-	return -1
 }

@@ -11,11 +11,16 @@ import (
 // always is the bound of what going back repairs, to whichever epoch.
 const always = math.MaxInt64
 
-// finding is a damage, and before which epoch the shard must go back to be rid of it: 0 when no
-// epoch helps.
+// finding is a damage, and to which epochs the shard can go back to be rid of it: those before one,
+// 0 for none; and those from since on, where that is not 0.
 type finding struct {
 	Damage
-	before int64
+	before, since int64
+}
+
+// repaired tells whether the damage is gone when the shard goes back to an epoch.
+func (f *finding) repaired(epoch int64) bool {
+	return epoch < f.before || f.since != 0 && epoch >= f.since
 }
 
 // findings gathers what is damaged, each row once.
@@ -36,7 +41,9 @@ func (f *findings) note(before int64, table, row, what string, args ...any) {
 		f.seen = map[[2]string]int{}
 	}
 	f.seen[name] = len(f.list)
-	f.list = append(f.list, finding{Damage{table, row, fmt.Sprintf(what, args...)}, before})
+	f.list = append(f.list, finding{
+		Damage: Damage{table, row, fmt.Sprintf(what, args...)}, before: before,
+	})
 }
 
 // merge adds what another one found.
@@ -48,13 +55,20 @@ func (f *findings) merge(o *findings) {
 
 func (f *findings) empty() bool { return len(f.list) == 0 }
 
-// before is the epoch before which all of it is undone.
+// before is the epoch before which all of it is undone, or that which is not from some epoch on.
 func (f *findings) before() int64 {
 	limit := int64(always)
 	for _, d := range f.list {
-		limit = min(limit, d.before)
+		if d.since == 0 {
+			limit = min(limit, d.before)
+		}
 	}
 	return limit
+}
+
+// repaired tells whether all of it is gone when the shard goes back to an epoch.
+func (f *findings) repaired(epoch int64) bool {
+	return !slices.ContainsFunc(f.list, func(d finding) bool { return !d.repaired(epoch) })
 }
 
 // damage gives the findings, those of one table together.

@@ -73,6 +73,9 @@ func readHead(ctx context.Context, h *Shard, q query, retain int64) (*head, erro
 	if err != nil {
 		return nil, fmt.Errorf("read the source offsets: %w", err)
 	}
+	if err := d.readKnown(ctx); err != nil {
+		return nil, err
+	}
 	all, err := d.readManifests(ctx, retain)
 	if err != nil {
 		return nil, err
@@ -144,6 +147,8 @@ func (d *head) checkShard() {
 	switch {
 	case !d.hasShard:
 		note("it is missing")
+	case d.epoch > newest.epoch && d.reached(d.epoch):
+		d.found.note(d.epoch, "epoch", fmt.Sprint(d.epoch), "it is missing; the shard stands there")
 	case d.epoch != newest.epoch:
 		note("it stands at epoch %d, its newest manifest is that of epoch %d", d.epoch, newest.epoch)
 	case d.watermark != newest.after:
@@ -153,6 +158,11 @@ func (d *head) checkShard() {
 	case d.token < d.tokenMax:
 		note("its fencing token %d is lower than that of an attempt, %d", d.token, d.tokenMax)
 	}
+}
+
+// reached tells whether the source offsets are those of an epoch.
+func (d *head) reached(epoch int64) bool {
+	return slices.ContainsFunc(d.offsets, func(o storedOffset) bool { return o.epoch == epoch })
 }
 
 // checkManifests compares the chain.

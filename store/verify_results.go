@@ -130,9 +130,13 @@ func (d *head) standing(dec *decoder, v [][]byte, found *findings) standing {
 	return row
 }
 
-// saidDamaged stands for the epoch that first published a result, which is looked up when the shard
-// goes back.
-const saidDamaged = always - 1
+// These stand for the epoch that first published a result, which is looked up when the shard goes
+// back: of a row that says something else than was written, and of one that is missing. Without any
+// transition the row is nobody's, and goes.
+const (
+	saidDamaged = always - 1
+	rowMissing  = always - 2
+)
 
 // statusText gives one text for each status, so that rows don't allocate theirs.
 func statusText(v []byte) string {
@@ -203,8 +207,10 @@ type outputCheck struct {
 	window int64
 	found  *findings
 
-	epoch   int64
-	count   map[int64]int64
+	epoch int64
+	count map[int64]int64
+	// last holds the highest ordinal.
+	last    map[int64]int64
 	counts  [countFinal + 1]int64
 	output  hash.Hash
 	scratch []byte
@@ -219,6 +225,7 @@ type outputCheck struct {
 func newOutputCheck(d *head, window int64, found *findings) *outputCheck {
 	return &outputCheck{
 		head: d, window: window, found: found, count: map[int64]int64{},
+		last:   map[int64]int64{},
 		differ: map[int64]bool{}, touched: map[int64]bool{}, again: map[int64]bool{},
 		output: sha256.New(),
 	}
@@ -230,6 +237,7 @@ func (o *outputCheck) add(t *transition, row *standing, exists bool) {
 		o.epoch = t.epoch
 	}
 	o.count[t.epoch]++
+	o.last[t.epoch] = max(o.last[t.epoch], int64(t.ordinal))
 	switch stream.Status(t.to) {
 	case stream.Matched:
 		o.counts[countPaired]++
@@ -275,6 +283,9 @@ func (o *outputCheck) end() {
 		case want != got:
 			o.found.note(m.epoch, "match_transition", name,
 				"there are %d transitions, the manifest counts %d", got, want)
+		case got > 0 && o.last[m.epoch] != got-1:
+			o.found.note(m.epoch, "match_transition", name,
+				"its %d transitions have ordinals up to %d", got, o.last[m.epoch])
 		case o.differ[m.epoch] && !o.touched[m.epoch] && !o.again[m.epoch]:
 			o.found.note(m.epoch, "match_transition", name,
 				"its transitions are not those that the manifest's output_digest is of")
@@ -361,8 +372,10 @@ func (p *pastCheck) end() {
 	switch {
 	case !p.exists:
 		if p.chained {
-			p.found.note(p.firstEpoch(), "match", name, "it is missing; epoch %d changed it to %s",
+			p.found.note(rowMissing, "match", name, "it is missing; epoch %d changed it to %s",
 				p.last.epoch, p.last.to)
+			p.found.note(p.last.epoch, "match_transition",
+				fmt.Sprintf("%d %d", p.last.epoch, p.last.ordinal), "there is no result of its match_id")
 		}
 	case p.row.status != p.last.to:
 		p.found.note(always, "match", name, "its status is %s, its newest transition says %s",
@@ -373,16 +386,8 @@ func (p *pastCheck) end() {
 	case p.opened != 0 && p.row.opened != p.opened:
 		p.found.note(always, "match", name, "its opened_epoch is %d, it was first published in epoch "+
 			"%d", p.row.opened, p.opened)
-	case p.opened == 0 && p.row.opened >= p.window:
+	case p.opened == 0 && p.chained && p.row.opened >= p.window:
 		p.found.note(always, "match", name, "its opened_epoch is %d, but it was published before",
 			p.row.opened)
 	}
-}
-
-// firstEpoch is the epoch before which a missing row was not there yet.
-func (p *pastCheck) firstEpoch() int64 {
-	if p.opened != 0 {
-		return p.opened
-	}
-	return 0
 }

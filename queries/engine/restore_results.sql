@@ -1,7 +1,8 @@
 -- Gives the results that changed after epoch $3, and those named in $5, the status that they had
 -- after it by their transitions in epochs that count: a row that was missing when a discarded epoch
 -- was undone has no step back. What was published since is retracted. The step of each is a
--- transition of epoch $4, withdrawals first. Rows without any transition go: nobody published them.
+-- transition of epoch $4, withdrawals first. Rows go that nobody published: without any transition,
+-- or since then without the one that opened them.
 -- The second half of a row's hash is made again.
 with moved as materialized (
     select match_id from :"schema".match_transition
@@ -38,11 +39,14 @@ with moved as materialized (
             else since
         end as changed
     from past
+    where opened is not null or since is not null
 ), nobodys as (
     delete from :"schema".match m
     where m.generation_id = $1::integer and m.shard = $2::integer
         and m.match_id in (select match_id from moved)
-        and not exists (select from past where past.match_id = m.match_id)
+        and not exists (
+            select from past
+            where past.match_id = m.match_id and (past.opened is not null or past.since is not null))
 ), back as (
     update :"schema".match m set
         status = target.status,

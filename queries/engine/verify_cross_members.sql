@@ -13,10 +13,10 @@ with live as materialized (
     select
         a.*,
         l.id is not null as has_left, r.id is not null as has_right,
-        l.deleted or l.revision <> a.left_revision or l.key <> a.key
-            or l.event_time is distinct from a.left_time as other_left,
-        r.deleted or r.revision <> a.right_revision or r.key <> a.key
-            or r.event_time is distinct from a.right_time as other_right
+        l.id is not null and (l.deleted or l.revision <> a.left_revision
+            or l.key <> a.key or l.event_time is distinct from a.left_time) as other_left,
+        r.id is not null and (r.deleted or r.revision <> a.right_revision
+            or r.key <> a.key or r.event_time is distinct from a.right_time) as other_right
     from active a
     left join live l on l.side = 'left' and l.id = a.left_id
     left join live r on r.side = 'right' and r.id = a.right_id

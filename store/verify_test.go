@@ -1,0 +1,36 @@
+package store_test
+
+import (
+	"testing"
+
+	"github.com/tallystick/tallystick/store"
+)
+
+// TestNoFalseAlarm restarts a thousand times, with a commit between.
+func TestNoFalseAlarm(t *testing.T) {
+	t.Parallel()
+	restarts := 1000
+	if testing.Short() {
+		restarts = 50
+	}
+	b := setup(t)
+	h, s := b.shard, newStory()
+	for i := range restarts {
+		state, err := h.Restore(t.Context(), func(store.State) store.Loader { return &collector{} })
+		if err != nil {
+			t.Fatalf("restart %d: %v", i, err)
+		}
+		if len(state.Damage) > 0 || state.Epoch != s.epoch {
+			t.Fatalf("restart %d: %+v, want epoch %d", i, state, s.epoch)
+		}
+		if i%97 == 0 {
+			b.wantWhole(t, i%2 == 1)
+		}
+		if t.Failed() {
+			return
+		}
+		commit(t, h, s.next())
+		h = b.take(t, b.Store)
+	}
+	b.wantWhole(t, true)
+}
