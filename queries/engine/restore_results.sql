@@ -1,10 +1,14 @@
 -- Gives the results that changed after epoch $3, and those named in $5, the status that they had
 -- after it by their transitions in epochs that count: a row that was missing when a discarded epoch
--- was undone has no step back. What was published since is retracted. The step of each is a
--- transition of epoch $4, withdrawals first. Rows go that nobody published: without any transition,
--- or since then without the one that opened them.
+-- was undone has no step back. An epoch that a restore went back behind does not count, also when its
+-- manifest is gone and says nothing. What was published since is retracted. The step of each is a
+-- transition of epoch $4, withdrawals first. Rows without any transition go: nobody published them.
 -- The second half of a row's hash is made again.
-with moved as materialized (
+with back as materialized (
+    select parent_epoch, epoch from :"schema".epoch
+    where generation_id = $1::integer and shard = $2::integer and kind = 'restore'
+        and status = 'committed' and epoch <= $3::bigint
+), moved as materialized (
     select match_id from :"schema".match_transition
     where generation_id = $1::integer and shard = $2::integer and epoch > $3::bigint
     union
@@ -19,7 +23,10 @@ with moved as materialized (
         max(t.epoch) as newest_epoch,
         coalesce(
             (array_agg(t.to_status order by t.epoch desc, t.ordinal desc)
-                filter (where t.epoch <= $3::bigint and e.status is distinct from 'discarded')
+                filter (where t.epoch <= $3::bigint and e.status is distinct from 'discarded'
+                    and not exists (
+                        select from back
+                        where t.epoch > back.parent_epoch and t.epoch < back.epoch))
             )[1], 'retracted') as status,
         max(t.epoch) filter (where t.epoch <= $3::bigint) as since,
         max(t.epoch) filter (where t.from_status is null) as opened
@@ -39,15 +46,12 @@ with moved as materialized (
             else since
         end as changed
     from past
-    where opened is not null or since is not null
 ), nobodys as (
     delete from :"schema".match m
     where m.generation_id = $1::integer and m.shard = $2::integer
         and m.match_id in (select match_id from moved)
-        and not exists (
-            select from past
-            where past.match_id = m.match_id and (past.opened is not null or past.since is not null))
-), back as (
+        and not exists (select from past where past.match_id = m.match_id)
+), moved_back as (
     update :"schema".match m set
         status = target.status,
         changed_epoch = target.changed,
