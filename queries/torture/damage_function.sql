@@ -18,6 +18,13 @@ declare
         when 'epoch' then format('status = ''committed'' and epoch > %s', newest - 4)
         else format('epoch in (select epoch from %I.epoch where status = ''committed''
             and epoch > %s)', schema_name, newest - 4) end;
+    identity text := case what
+        when 'buffer' then 'concat_ws('' '', x.side, x.id, x.added_epoch)'
+        when 'match' then 'x.match_id::text'
+        when 'source_offset' then 'concat_ws('' '', x.side, x.source)'
+        when 'shard' then 'x.shard::text'
+        when 'epoch' then 'x.epoch::text'
+        else 'concat_ws('' '', x.epoch, x.ordinal)' end;
     place tid;
     row_text text;
     c record;
@@ -26,7 +33,7 @@ declare
     updated integer;
 begin
     execute format('select x.ctid, left(to_jsonb(x)::text, 300) from %s x where %s
-        order by md5(to_jsonb(x)::text || %L) limit 1', relation, eligible, chance)
+        order by md5(%s || %L) limit 1', relation, eligible, identity, chance)
         into place, row_text;
     if place is null then
         return null;

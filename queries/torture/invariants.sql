@@ -38,7 +38,7 @@ from committed where replay_divergence is not null
 union all
 select format('epoch %s is committed, between the restore %s and the epoch %s that it goes back to',
     e.epoch, r.epoch, r.parent_epoch)
-from committed e join :"schema".epoch r using (generation_id, shard)
+from committed e join committed r using (generation_id, shard)
 where r.kind = 'restore' and e.epoch > r.parent_epoch and e.epoch < r.epoch
 union all
 select format('the shard stands at epoch %s and watermark %s, its newest manifest at %s and %s',

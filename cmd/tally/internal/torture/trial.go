@@ -96,10 +96,14 @@ func (t *trial) run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := t.workers(ctx); err != nil {
-		return err
+	err = t.workers(ctx)
+	if err == nil {
+		err = errors.Join(want.compare(ctx, t.conn, t.schema), t.count(ctx), t.verify(ctx))
 	}
-	return errors.Join(want.compare(ctx, t.conn, t.schema), t.count(ctx), t.verify(ctx))
+	if err != nil && len(t.damages) > 0 {
+		err = fmt.Errorf("%w\n  damages: %q", err, t.damages)
+	}
+	return err
 }
 
 // prepare makes the schema and the files.
