@@ -137,7 +137,8 @@ func parseMicros(text string) (stream.Micros, bool) {
 type history struct {
 	all     []*storedManifest
 	byEpoch map[int64]*storedManifest
-	// restores are those of them that go back.
+	// restores are those of them that go back, without what somebody put there: a manifest that is not
+	// intact was discarded when it was found, and what it really went back behind by that step, too.
 	restores []*storedManifest
 	// whole is set when no manifest is older than those read.
 	whole bool
@@ -149,7 +150,7 @@ func newHistory(all []*storedManifest, retain int64) *history {
 	committed := int64(0)
 	for _, m := range all {
 		h.byEpoch[m.epoch] = m
-		if m.kind == kindRestore {
+		if m.kind == kindRestore && (m.committed || m.intact()) {
 			h.restores = append(h.restores, m)
 		}
 		if m.committed {
