@@ -12,6 +12,8 @@ func commands(a *app) []*cobra.Command {
 		newRunCommand(a),
 		newStatusCommand(a),
 		newExplainCommand(a),
+		newVerifyCommand(a),
+		newRestoreCommand(a),
 		newCorrectionsCommand(a),
 		newQuarantineCommand(a),
 		newQueryCommand(a),

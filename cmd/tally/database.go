@@ -48,6 +48,8 @@ func (a *app) openConfig(ctx context.Context, c *config.Config) (*store.Store, e
 		Logger:     a.logger,
 		MaxConns:   int32(maxConns + 2*(min(c.Shards, maxConnsShards)-1)),
 		LeaseFor:   c.LeaseFor.Std(),
+
+		RetainEpochs: c.Retain.Epochs,
 	}
 	a.watch(&opened)
 	if a.adaptStore != nil {

@@ -50,6 +50,7 @@ var sentinelCodes = []struct {
 	{store.ErrOtherRule, exitUsage},
 	{migrations.ErrBehind, exitUsage},
 	{store.ErrDamaged, exitIntegrity},
+	{store.ErrNotRetained, exitUsage},
 	{stream.ErrPositionLost, exitPosition},
 	{store.ErrFenced, exitFenced},
 }

@@ -62,8 +62,8 @@ func newRoot(a *app) *cobra.Command {
 			"migrate, tally check, tally run; then look with tally status, explain and query, or in\n" +
 			"SQL, at the view results first.\n\n" +
 			"Results go to standard output, all else to standard error. Exit codes: 0 done; 1 failed,\n" +
-			"worth a retry; 2 usage or configuration; 4 a source can't give what follows the position\n" +
-			"reached; 5 another worker took over.",
+			"worth a retry; 2 usage or configuration; 3 stored rows are damaged; 4 a source can't give\n" +
+			"what follows the position reached; 5 another worker took over.",
 		SilenceErrors: true,
 		SilenceUsage:  true,
 	}
