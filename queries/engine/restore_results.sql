@@ -3,6 +3,8 @@
 -- was undone has no step back. An epoch that a restore went back behind does not count, also when its
 -- manifest is gone and says nothing. What was published since is retracted. The step of each is a
 -- transition of epoch $4, withdrawals first. Rows without any transition go: nobody published them.
+-- The first transition of a result comes from nothing: where it says otherwise, or the one before it
+-- is gone, that is made right, so that the result can be published again.
 -- The second half of a row's hash is made again.
 with back as materialized (
     select parent_epoch, epoch from :"schema".epoch
@@ -29,7 +31,7 @@ with back as materialized (
                         where t.epoch > back.parent_epoch and t.epoch < back.epoch))
             )[1], 'retracted') as status,
         max(t.epoch) filter (where t.epoch <= $3::bigint) as since,
-        max(t.epoch) filter (where t.from_status is null) as opened
+        coalesce(max(t.epoch) filter (where t.from_status is null), min(t.epoch)) as opened
     from :"schema".match_transition t
     left join :"schema".epoch e on e.generation_id = t.generation_id
         and e.shard = t.shard and e.epoch = t.epoch
@@ -51,6 +53,18 @@ with back as materialized (
     where m.generation_id = $1::integer and m.shard = $2::integer
         and m.match_id in (select match_id from moved)
         and not exists (select from past where past.match_id = m.match_id)
+), righted as (
+    update :"schema".match_transition t set from_status = null
+    from (
+        select distinct on (match_id) epoch, ordinal, from_status
+        from :"schema".match_transition
+        where generation_id = $1::integer and shard = $2::integer
+            and match_id in (select match_id from moved)
+        order by match_id, epoch, ordinal
+    ) first
+    where t.generation_id = $1::integer and t.shard = $2::integer
+        and t.epoch = first.epoch and t.ordinal = first.ordinal
+        and first.epoch > $3::bigint and first.from_status is not null
 ), moved_back as (
     update :"schema".match m set
         status = target.status,
