@@ -148,6 +148,7 @@ func configOf(r oracle.Rule, rng *rand.Rand) join.Config {
 		},
 		MaxAhead: r.MaxAhead, MaxSkew: r.MaxSkew, MaxPairsPerKey: 100000,
 		CacheRows: 1 << 20, ClosingsMax: 1 + rng.IntN(100), OutOfOrderness: r.OutOfOrderness,
+		PairsMax: rng.IntN(10),
 	}
 	if rng.IntN(2) == 0 {
 		cfg.CacheRows = rng.IntN(20)

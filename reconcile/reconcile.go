@@ -124,6 +124,8 @@ type worker struct {
 	shard     Shard
 	state     *join.State
 	intake    *intake
+	// rests are what was cut off batches that would have made too many pairs.
+	rests []*stream.Batch
 	// inFlight is the epoch being committed; its outcome arrives on committed.
 	inFlight  *stream.Delta
 	committed chan error
@@ -274,7 +276,7 @@ func (w *worker) spill(ctx context.Context) error {
 // that fails ends the context and leaves its error to settle.
 func (w *worker) epochs(ctx context.Context) error {
 	for {
-		batch, err := w.intake.next(ctx, w.maxEvents, w.state.Behind())
+		batch, err := w.next(ctx)
 		if err == nil {
 			err = w.epoch(ctx, batch, nil)
 		}
@@ -284,10 +286,20 @@ func (w *worker) epochs(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if w.intake.finished() && !w.state.Behind() {
+		if w.intake.finished() && !w.state.Behind() && len(w.rests) == 0 {
 			return nil
 		}
 	}
+}
+
+// next gives what was cut off a batch, the last cut first, or else a new batch.
+func (w *worker) next(ctx context.Context) (*stream.Batch, error) {
+	if last := len(w.rests) - 1; last >= 0 {
+		batch := w.rests[last]
+		w.rests = w.rests[:last]
+		return batch, nil
+	}
+	return w.intake.next(ctx, w.maxEvents, w.state.Behind())
 }
 
 // epoch joins one batch, waits for the epoch before it, and starts its commit. A batch that would
@@ -312,6 +324,10 @@ func (w *worker) epoch(
 		return err
 	}
 	if recorded == nil {
+		if rest := w.state.Cut(batch, &found); rest != nil {
+			w.rests = append(w.rests, rest)
+			return w.epoch(ctx, batch, nil)
+		}
 		batch.Clock = clock
 		if batch.Records() == 0 && !w.state.Moves(batch) {
 			return nil

@@ -157,6 +157,8 @@ func joinConfig(c *config.Config) (join.Config, error) {
 		// epoch closes about as many rows as it reads, twice where windows close before horizons:
 		// the bound is well above that, so that the watermark keeps up.
 		ClosingsMax:    max(10*c.Epoch.MaxEvents, 10000),
+		// One key with many events on both sides must not make an epoch without bounds.
+		PairsMax:       max(10*c.Epoch.MaxEvents, 10000),
 		OutOfOrderness: [2]time.Duration{c.Left.OutOfOrderness.Std(), c.Right.OutOfOrderness.Std()},
 		IdleAfter:      [2]time.Duration{c.Left.IdleAfter.Std(), c.Right.IdleAfter.Std()},
 	}, nil

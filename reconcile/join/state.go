@@ -20,6 +20,9 @@ type Config struct {
 	// MaxPairsPerKey bounds the active pairs of one key that are held in memory; a new event that
 	// would pass it is quarantined as hot_key.
 	MaxPairsPerKey int
+	// PairsMax is how many pairs one epoch may publish: Cut shortens a batch that would make more. 0
+	// is no bound.
+	PairsMax int
 	// CacheRows bounds the rows held in memory between epochs.
 	CacheRows int
 	// ClosingsMax bounds the rows that close in one epoch: the watermark moves on in the next.
