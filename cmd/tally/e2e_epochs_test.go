@@ -94,6 +94,41 @@ func TestStatementTimeoutMakesEpochsSmaller(t *testing.T) {
 		(outcome ~ 'statement timeout') from tally.attempt`, "falsetrue", "truefalse")
 }
 
+// TestEpochsGrowAgain takes the reason of the time limit away: epochs are small while it lasts, and
+// then grow back to what was configured.
+func TestEpochsGrowAgain(t *testing.T) {
+	t.Parallel()
+	const most = 64
+	p := newProject(t, fmt.Sprintf(liveConfig, "")+
+		fmt.Sprintf("epoch: {max_events: %d, max_delay: 1s}\n", most))
+	if _, err := p.db.Pool.Exec(t.Context(), strings.Replace(slowRows, "0.001", "0.02", 1)); err != nil {
+		t.Fatal(err)
+	}
+	p.limitStatements(t, 400*time.Millisecond)
+	add := func(from, to int) {
+		var left, right strings.Builder
+		for n := from; n < to; n++ {
+			left.WriteString(event("l", n))
+			right.WriteString(event("r", n))
+		}
+		p.append(t, "left.ndjson", left.String())
+		p.append(t, "right.ndjson", right.String())
+	}
+	run := p.live(t)
+	add(0, 100)
+	p.waitFor(t, "pairs", "select count(*)::text from tally.results", "100")
+	p.expect(t, "epochs under the limit", "select (max(read) <= 20)::text from tally.epoch", "true")
+	if _, err := p.db.Pool.Exec(t.Context(), "drop trigger slow on tally.buffer"); err != nil {
+		t.Fatal(err)
+	}
+	add(100, 1000)
+	p.waitFor(t, "pairs", "select count(*)::text from tally.results", "1000")
+	p.expect(t, "the largest epoch", "select max(read)::text from tally.epoch", fmt.Sprint(most))
+	if code := run.stop(); code != exitDone {
+		t.Errorf("exit %d: %s", code, run.stderr)
+	}
+}
+
 // TestRunOutlastsALock has the limit end statements that wait for a lock, of reading and writing.
 func TestRunOutlastsALock(t *testing.T) {
 	t.Parallel()

@@ -156,7 +156,7 @@ func joinConfig(c *config.Config) (join.Config, error) {
 		// A day's stop lets millions of rows expire at once; they close over several epochs. An
 		// epoch closes about as many rows as it reads, twice where windows close before horizons:
 		// the bound is well above that, so that the watermark keeps up.
-		ClosingsMax:    max(10*c.Epoch.MaxEvents, 10000),
+		ClosingsMax: max(10*c.Epoch.MaxEvents, 10000),
 		// One key with many events on both sides must not make an epoch without bounds.
 		PairsMax:       max(10*c.Epoch.MaxEvents, 10000),
 		OutOfOrderness: [2]time.Duration{c.Left.OutOfOrderness.Std(), c.Right.OutOfOrderness.Std()},

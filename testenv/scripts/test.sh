@@ -4,7 +4,7 @@
 set -uo pipefail
 cd "$(dirname "$0")/../.." || exit 1
 
-testenv/scripts/ensure-postgres.sh || exit 1
+testenv/scripts/ensure-postgres.sh && testenv/scripts/ensure-faults.sh || exit 1
 TALLY_TEST_REPORT=$(mktemp)
 export TALLY_TEST_REPORT
 trap 'rm -f "$TALLY_TEST_REPORT"' EXIT
