@@ -96,6 +96,9 @@ var special = map[string]string{
 		"when 'open' then 'discarded' when 'final' then 'provisional' else 'matched' end",
 }
 
+// shortStep is how many blows a short run leaves out of each so many.
+const shortStep = 9
+
 // blow is one thing that a hand does to one row.
 type blow struct {
 	table damaged
@@ -188,6 +191,9 @@ func TestEveryDamageIsFound(t *testing.T) {
 	all := blows(t, b)
 	counts := map[string]int{}
 	for i, blow := range all {
+		if testing.Short() && i%shortStep != 0 {
+			continue
+		}
 		line := b.strike(t, fmt.Sprint("blow ", i), blow, counts)
 		fmt.Fprintf(&out, "%-17s %-16s %s\n", blow.table.table, blow.what, line)
 	}
@@ -200,11 +206,13 @@ func (b *bundle) strike(t *testing.T, name string, blow blow, counts map[string]
 	o.generation = o.register(t, name, 1)
 	h := o.take(t, b.Store)
 	s := newStory()
-	want := []string{""}
-	for range 8 {
+	for epoch := range 8 {
 		commit(t, h, s.next())
-		want = append(want, o.standing(t))
+		if len(b.told) == epoch {
+			b.told = append(b.told, o.standing(t))
+		}
 	}
+	want := append([]string{""}, b.told...)
 	if err := h.Leave(t.Context(), "done"); err != nil {
 		t.Fatal(err)
 	}
@@ -235,11 +243,6 @@ func (b *bundle) strike(t *testing.T, name string, blow blow, counts map[string]
 		t.Errorf("%s (%s): not named by verify: %v", blow.sql, row, deep.Damage)
 	}
 	counts["found by verify --deep"]++
-	if shallow, err := b.Verify(t.Context(), o.generation, 0, false); err != nil {
-		t.Error(err)
-	} else if len(shallow.Damage) > 0 {
-		counts["found by verify"]++
-	}
 	return fmt.Sprint(o.restart(t, blow, row, want, counts, names), "; ", deep.Damage)
 }
 

@@ -53,17 +53,17 @@ func TestRestoreOfWhatWasWritten(t *testing.T) {
 }
 
 // standing gives what a restore must bring back: buffer, offsets, watermark and active results,
-// without the numbers of epochs that say when it was written.
+// without the numbers of epochs that say when it was written, and of the generation.
 func (b *bundle) standing(t testing.TB) string {
 	t.Helper()
 	var text string
 	err := b.db.Pool.QueryRow(t.Context(), `select concat_ws(E'\n',
 		(select watermark from tally.shard where generation_id = $1 and shard = 0),
-		(select string_agg((to_jsonb(x) - 'spilled')::text, E'\n' order by side, id)
+		(select string_agg((to_jsonb(x) - array['spilled', 'generation_id', 'row_hash'])::text, E'\n' order by side, id, added_epoch)
 		 from tally.buffer x where generation_id = $1 and shard = 0),
-		(select string_agg((to_jsonb(x) - 'epoch')::text, E'\n' order by side, source, partition)
+		(select string_agg((to_jsonb(x) - array['epoch', 'generation_id'])::text, E'\n' order by side, source, partition)
 		 from tally.source_offset x where generation_id = $1 and shard = 0),
-		(select string_agg((to_jsonb(x) - 'changed_epoch' - 'row_hash')::text, E'\n'
+		(select string_agg((to_jsonb(x) - array['changed_epoch', 'row_hash', 'generation_id'])::text, E'\n'
 			order by match_id)
 		 from tally.match x where generation_id = $1 and shard = 0
 			and status in ('matched', 'provisional', 'final')))`, b.generation).Scan(&text)
@@ -146,6 +146,7 @@ func TestFallBack(t *testing.T) {
 			}
 			b.wantWhole(t, false)
 			b.wantWhole(t, true)
+			b.wantCompensated(t, c.to)
 			for i, r := range state.Replays {
 				if r.Epoch != c.to+1+int64(i) {
 					t.Errorf("replays %+v", state.Replays)
@@ -163,6 +164,24 @@ func TestFallBack(t *testing.T) {
 				b.wantWhole(t, true)
 			}
 		})
+	}
+}
+
+// wantCompensated fails unless the epochs after the one gone back to are discarded, and what follows
+// the history from there to the step back is where the rows are.
+func (b *bundle) wantCompensated(t testing.TB, to int64) {
+	t.Helper()
+	var committed, apart int
+	err := b.db.Pool.QueryRow(t.Context(), `select
+		(select count(*) from tally.epoch where epoch > $1 and epoch < 7 and status = 'committed'),
+		(select count(*) from tally.match m
+		 where m.status is distinct from (
+			select h.to_status from tally.result_history h
+			where h.match_id = encode(m.match_id, 'hex') order by h.epoch desc, h.ordinal desc limit 1))`,
+		to).Scan(&committed, &apart)
+	if err != nil || committed != 0 || apart != 0 {
+		t.Errorf("%d epochs are not discarded, %d results are not where their history ends, %v",
+			committed, apart, err)
 	}
 }
 

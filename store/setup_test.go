@@ -24,6 +24,8 @@ type bundle struct {
 	db         *testenv.Database
 	generation int32
 	shard      *store.Shard
+	// told is what stands after each epoch of a story.
+	told []string
 }
 
 func setup(t testing.TB) *bundle {
