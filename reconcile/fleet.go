@@ -32,6 +32,8 @@ type FleetConfig struct {
 	Own func(shard int32) ([]Source, error)
 	// OnEpoch, when set, is called after each commit, in the order of a shard's epochs.
 	OnEpoch func(shard int32, d *stream.Delta)
+	// Upkeep, when set, runs beside the loop of a shard while this process holds it.
+	Upkeep func(ctx context.Context, shard int32)
 	// Adapt, when set, changes what a shard is about to run with.
 	Adapt func(*Config)
 }
@@ -297,6 +299,9 @@ func (f *fleet) work(shard int32, views []*view) error {
 	}
 	if f.FleetConfig.OnEpoch != nil {
 		cfg.OnEpoch = func(d *stream.Delta) { f.FleetConfig.OnEpoch(shard, d) }
+	}
+	if f.Upkeep != nil {
+		cfg.Upkeep = func(ctx context.Context) { f.Upkeep(ctx, shard) }
 	}
 	if f.Adapt != nil {
 		f.Adapt(&cfg)

@@ -69,6 +69,8 @@ type Config struct {
 	Logger         *slog.Logger
 	// OnEpoch, when set, is called after each commit, in order, by the goroutine that committed.
 	OnEpoch func(*stream.Delta)
+	// Upkeep, when set, runs beside the loop while the shard is held and verified.
+	Upkeep func(ctx context.Context)
 }
 
 // timeoutsMax bounds how often in a row statement_timeout may end an epoch: that halves the largest
@@ -165,6 +167,7 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	running, failed := context.WithCancel(ctx)
 	defer failed()
 	w.failed = failed
+	defer w.keepUp(running)()
 	w.learn = func() (stop func()) { return w.learnSeen(running, state.Epoch) }
 	defer func() { w.stopLearning() }()
 	err = w.replay(running, state.Replays)

@@ -21,19 +21,23 @@ type OpenSnapshot func(ctx context.Context) (io.ReadCloser, error)
 // and gives the epoch that it went back to. It is called after Take, and before Restore.
 //
 // The rows of the buffer and the source offsets are replaced, as are the manifests that the
-// snapshot has. Results are set to what it says: those missing are written again, those that differ put
-// right, and those published since withdrawn. Where that changes the status of a result, or what
-// happened since is undone, there is a transition with the reason restored. All later epochs are
-// discarded, and one more is written of the kind restore, whose parent is the snapshot's: Restore
-// then says which of the discarded ones are to be read again.
+// snapshot has. Results are set to what it says: those missing are written again, those that differ
+// put right, and those published since withdrawn. Where that changes the status of a result, or
+// what happened since is undone, there is a transition with the reason restored. All later epochs
+// are discarded, and one more is written of the kind restore, whose parent is the snapshot's:
+// Restore then says which of the discarded ones are to be read again. The attempt keeps on record
+// why.
 //
 // Errors, with nothing changed: ErrSnapshot when the snapshot is not one of this shard; ErrFenced.
-func (h *Shard) RestoreArchive(ctx context.Context, open OpenSnapshot) (epoch int64, err error) {
+func (h *Shard) RestoreArchive(
+	ctx context.Context, open OpenSnapshot, why []Damage,
+) (epoch int64, err error) {
 	a, err := h.readSnapshot(ctx, open)
 	if err == nil {
 		err = h.raiseTokenAbove(ctx)
 	}
 	if err == nil {
+		a.why = why
 		err = h.toSnapshot(ctx, a, open)
 	}
 	if err != nil {
@@ -53,6 +57,8 @@ type archived struct {
 	later map[stream.MatchID][][]byte
 	live  setDigest
 	rows  int64
+	// why is what was damaged.
+	why []Damage
 }
 
 // readSnapshot reads all of a snapshot and checks that it is one of this shard.
@@ -319,5 +325,6 @@ func (t *archiveTx) putRight() []statement {
 	attempts.args.int8(t.first)
 	note.args.uuid(t.attempt)
 	note.args.int8(t.tip.epoch)
+	note.args.jsonb(describeDamage(t.why))
 	return append(batch, t.statement("restore_released"), attempts, note)
 }

@@ -16,8 +16,8 @@ import (
 // causeRestored is the reason of a transition by which an earlier epoch was gone back to.
 const causeRestored stream.Reason = "restored"
 
-// firstPublished is the number of the first publication among the transitions: withdrawals come
-// before, and nobody knows how many there are while the results are compared.
+// firstPublished is the number of the first publication among the transitions until all are
+// written: withdrawals come before, and how many there are is not known while results are compared.
 const firstPublished = 1 << 30
 
 // The columns of archive_matches.
@@ -97,7 +97,11 @@ func (t *archiveTx) mergeResults(ctx context.Context, r *snapshotReader) error {
 		return err
 	}
 	m.output.Sum(t.e.manifest.output[:0])
-	return nil
+	number := m.statement("archive_number")
+	number.args.int8(t.e.delta.Epoch)
+	number.args.int4(firstPublished)
+	number.args.int4(m.withdrawn)
+	return t.store.run(ctx, t.conn, []statement{number}, nil)
 }
 
 func (m *resultMerge) page(ctx context.Context, last []byte) (page [][][]byte, err error) {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -43,4 +44,17 @@ func damageError(found []Damage) error {
 		return nil
 	}
 	return &DamageError{Found: found}
+}
+
+// damagesNoted bounds how many damaged rows an attempt keeps on record.
+const damagesNoted = 1000
+
+// describeDamage gives what an attempt keeps on record: a JSON array.
+func describeDamage(list []Damage) string {
+	noted := append([]Damage{}, list[:min(len(list), damagesNoted)]...)
+	text, err := json.Marshal(noted)
+	if err != nil {
+		panic(fmt.Sprintf("store: describe damage %v: %v", noted, err))
+	}
+	return string(text)
 }

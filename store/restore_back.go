@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -223,19 +222,11 @@ func (b *backStep) addChain(s *statement) {
 	})
 }
 
-// damagesNoted bounds how many damaged rows an attempt keeps on record.
-const damagesNoted = 1000
-
 func (b *backStep) note() statement {
-	damage := b.plan.found.damage()
-	text, err := json.Marshal(damage[:min(len(damage), damagesNoted)])
-	if err != nil {
-		panic(fmt.Sprintf("store: describe damage %v: %v", damage, err))
-	}
 	s := b.shard.statement("restore_note")
 	s.args.uuid(b.shard.attempt)
 	s.args.int8(b.to.epoch)
-	s.args.jsonb(string(text))
+	s.args.jsonb(describeDamage(b.plan.found.damage()))
 	return s
 }
 

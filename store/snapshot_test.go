@@ -183,7 +183,7 @@ func TestArchiveRepairs(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := b.take(t, b.Store)
-			from, err := h.RestoreArchive(t.Context(), opening(file))
+			from, err := h.RestoreArchive(t.Context(), opening(file), nil)
 			if err != nil || from != 5 {
 				t.Fatalf("went back to epoch %d (%v), want 5", from, err)
 			}
@@ -258,7 +258,7 @@ func TestSnapshotBesideCommits(t *testing.T) {
 				t.Fatal(err)
 			}
 			h := b.take(t, b.Store)
-			from, err := h.RestoreArchive(t.Context(), opening(w.Bytes()))
+			from, err := h.RestoreArchive(t.Context(), opening(w.Bytes()), nil)
 			if err != nil || from != end.Epoch {
 				t.Fatalf("went back to epoch %d (%v), want %d", from, err, end.Epoch)
 			}
@@ -273,7 +273,7 @@ func TestArchiveRefusesOthers(t *testing.T) {
 	b, file, want := archivedBundle(t)
 	h := b.take(t, b.Store)
 	refused := func(what string, file []byte) {
-		_, err := h.RestoreArchive(t.Context(), opening(file))
+		_, err := h.RestoreArchive(t.Context(), opening(file), nil)
 		if !errors.Is(err, store.ErrSnapshot) {
 			t.Errorf("%s: %v, want ErrSnapshot", what, err)
 		}
@@ -295,10 +295,10 @@ func TestArchiveRefusesOthers(t *testing.T) {
 		refused(c[1], bytes.Replace(file, []byte(c[0]), []byte(c[1]), 1))
 	}
 	wantSame(t, b.outcome(t), want)
-	if _, err := b.take(t, b.Store).RestoreArchive(t.Context(), opening(file)); err != nil {
+	if _, err := b.take(t, b.Store).RestoreArchive(t.Context(), opening(file), nil); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.RestoreArchive(t.Context(), opening(file)); !errors.Is(err, store.ErrFenced) {
+	if _, err := h.RestoreArchive(t.Context(), opening(file), nil); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("restored under an old token: %v, want ErrFenced", err)
 	}
 }
@@ -319,7 +319,7 @@ func TestArchiveSurvivesLostConnections(t *testing.T) {
 				s := open(t, b.db, f.configure)
 				h := b.take(t, s)
 				f.arm(when, k, 1, 0)
-				if _, err := h.RestoreArchive(t.Context(), opening(file)); err != nil {
+				if _, err := h.RestoreArchive(t.Context(), opening(file), nil); err != nil {
 					t.Fatalf("cut at %d: %v", k, err)
 				}
 				struck = f.disarm() > 0
@@ -365,7 +365,7 @@ func TestArchiveSurvivesBeingKilled(t *testing.T) {
 	for k, killed := 0, true; killed; k++ {
 		left, steps = k, nil
 		h := b.take(t, s)
-		_, err := h.RestoreArchive(t.Context(), opening(file))
+		_, err := h.RestoreArchive(t.Context(), opening(file), nil)
 		if killed = errors.Is(err, errKilled); !killed && err != nil {
 			t.Fatal(err)
 		}

@@ -169,7 +169,7 @@ var statementNames = []string{
 	"archive_shard", "archive_matches", "archive_changed", "archive_rows", "archive_next",
 	"archive_clear_buffer", "archive_clear_offsets", "archive_clear_manifests",
 	"archive_buffer_copy", "archive_manifest_copy", "archive_put_matches",
-	"archive_put_transitions", "archive_last_status", "archive_attempt",
+	"archive_put_transitions", "archive_number", "archive_last_status", "archive_attempt",
 	"released", "release", "lock_shard", "quarantine_status",
 	"server_identity", "shard_stands",
 	"verify_shard", "verify_manifests", "verify_offsets", "verify_transitions",

@@ -67,10 +67,11 @@ func (d *head) bufferPast(
 
 // kept gives the epochs of a chain whose buffer rows are kept; the newest one's always are.
 func (d *head) kept(chain []*storedManifest) []*storedManifest {
-	purged := sort.Search(len(chain), func(i int) bool {
-		return chain[i].epoch >= d.purged || d.purged > d.tip().epoch // which is no epoch
-	})
-	return chain[min(purged, max(len(chain)-1, 0)):]
+	if d.purged > d.tip().epoch { // which is no epoch
+		return chain
+	}
+	purged := sort.Search(len(chain), func(i int) bool { return chain[i].epoch >= d.purged })
+	return chain[purged:]
 }
 
 // unknown tells whether an epoch is not on the chain although it would be.

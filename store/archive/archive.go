@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 var (
@@ -47,8 +48,9 @@ type files interface {
 }
 
 type entry struct {
-	name  string
-	bytes int64
+	name     string
+	bytes    int64
+	modified time.Time
 }
 
 // errExists is promote's when the name is taken.
@@ -66,6 +68,8 @@ type Snapshot struct {
 	Epoch int64
 	// Bytes is the size of the object.
 	Bytes int64
+	// Modified is when it was written, by the clock of the place.
+	Modified time.Time
 	// Name is the object's, below the archive's URL.
 	Name string
 }
@@ -109,7 +113,7 @@ func (a *Archive) List(ctx context.Context, of Of) ([]Snapshot, error) {
 	var list []Snapshot
 	for _, e := range entries {
 		if epoch, ok := epochOf(path.Base(e.name)); ok {
-			list = append(list, Snapshot{Epoch: epoch, Bytes: e.bytes, Name: e.name})
+			list = append(list, Snapshot{epoch, e.bytes, e.modified, e.name})
 		}
 	}
 	slices.SortFunc(list, func(x, y Snapshot) int { return strings.Compare(y.Name, x.Name) })

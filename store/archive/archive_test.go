@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"go.uber.org/goleak"
 )
@@ -125,6 +126,9 @@ func TestTakeKeepsTheNewest(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, s := range list {
+			if age := time.Since(s.Modified); age < -time.Minute || age > time.Minute {
+				t.Errorf("epoch %d was written %s ago", s.Epoch, age)
+			}
 			if text, err := read(t, a, s); err != nil || text != fmt.Sprint("content of ", s.Epoch) {
 				t.Errorf("epoch %d: %q %v", s.Epoch, text, err)
 			}

@@ -146,7 +146,8 @@ func (b *bucket) list(ctx context.Context, prefix string) (list []entry, err err
 		if object.Err != nil {
 			return nil, object.Err
 		}
-		list = append(list, entry{path.Join(prefix, path.Base(object.Key)), object.Size})
+		name := path.Join(prefix, path.Base(object.Key))
+		list = append(list, entry{name, object.Size, object.LastModified})
 	}
 	return list, nil
 }

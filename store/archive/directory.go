@@ -114,7 +114,7 @@ func (d *directory) list(_ context.Context, prefix string) ([]entry, error) {
 		case err != nil:
 			return nil, err
 		case info.Mode().IsRegular():
-			list = append(list, entry{path.Join(prefix, f.Name()), info.Size()})
+			list = append(list, entry{path.Join(prefix, f.Name()), info.Size(), info.ModTime()})
 		}
 	}
 	return list, nil

@@ -91,8 +91,9 @@ func readChunks(r *http.Request) ([]byte, error) {
 
 func (f *fakeS3) list(w http.ResponseWriter, prefix string) {
 	type object struct {
-		Key  string
-		Size int
+		Key          string
+		Size         int
+		LastModified time.Time
 	}
 	var found struct {
 		XMLName  xml.Name `xml:"ListBucketResult"`
@@ -100,7 +101,7 @@ func (f *fakeS3) list(w http.ResponseWriter, prefix string) {
 	}
 	for key, content := range f.objects {
 		if rest, ok := strings.CutPrefix(key, prefix); ok && !strings.Contains(rest, "/") {
-			found.Contents = append(found.Contents, object{key, len(content)})
+			found.Contents = append(found.Contents, object{key, len(content), time.Now().UTC()})
 		}
 	}
 	_ = xml.NewEncoder(w).Encode(found)
