@@ -393,7 +393,7 @@ comment on column :"schema".quarantine.raw is 'The record as it was read, cut at
 comment on column :"schema".quarantine.status is 'open; released: waits to be read again; resolved: was read again; discarded: its epoch was, and the replay sets it aside again.';
 comment on column :"schema".quarantine.row_hash is 'First 16 bytes of SHA-256 over the columns before this one.';
 comment on column :"schema".quarantine.repaired is 'The record to read instead of raw; null to read raw again.';
-comment on column :"schema".quarantine.released_seq is 'Order of release: the position of the source quarantine.';
+comment on column :"schema".quarantine.released_seq is 'Order of release over all shards: the position of the source quarantine.';
 comment on column :"schema".quarantine.released_at is 'When it was released.';
 -- +goose StatementEnd
 

@@ -122,15 +122,16 @@ func (f *fleet) run() error {
 	}
 }
 
-// settle stops what still runs and waits for it. That a shard is with another worker by now, or did
-// not get far, is no error any more.
+// settle stops what still runs and waits for it. That a shard is with another worker by now is no
+// error any more, except to a run until the end that was to finish it.
 func (f *fleet) settle() error {
 	f.stop()
 	var errs []error
 	for ; f.working > 0; f.working-- {
 		e := <-f.ended
 		if e.err != nil && !errors.Is(e.err, context.Canceled) && !errors.Is(e.err, ErrHandedOver) &&
-			!errors.Is(e.err, store.ErrHeld) && !errors.Is(e.err, store.ErrFenced) {
+			!errors.Is(e.err, store.ErrHeld) &&
+			(f.Loop.UntilEnd || !errors.Is(e.err, store.ErrFenced)) {
 			errs = append(errs, f.named(e))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // ReleasedRow is a quarantined record that was released to be read again.
 type ReleasedRow struct {
-	// Seq is the number of its release on its side, from 1, without gaps.
+	// Seq is the number of its release on its side of the generation, from 1, without gaps.
 	Seq int64
 	// Raw is the repaired record, or the one that was set aside when none was given.
 	Raw []byte
@@ -20,21 +20,22 @@ type ReleasedRow struct {
 	Source   string
 	Number   int32
 	Position string
-	// Epoch and Ordinal name it in the quarantine.
+	// Shard, Epoch and Ordinal name it in the quarantine.
+	Shard   int32
 	Epoch   int64
 	Ordinal int32
 }
 
 // Released gives up to limit records of a side released after the number afterSeq, in the order of
-// their release. Those that were read again already are among them, so that a position can be read
+// their release, of all shards: each shard takes those whose key it owns. Those that were read again already are among them, so that a position can be read
 // twice.
 func (s *Store) Released(
-	ctx context.Context, generation, shard int32, side stream.Side, afterSeq int64, limit int,
+	ctx context.Context, generation int32, side stream.Side, afterSeq int64, limit int,
 ) ([]ReleasedRow, error) {
 	var list []ReleasedRow
 	err := s.retry(ctx, func() error {
 		rows, err := s.pool.Query(ctx, s.sql("released"),
-			generation, shard, side.String(), afterSeq, limit)
+			generation, side.String(), afterSeq, limit)
 		if err != nil {
 			return err
 		}
@@ -42,7 +43,7 @@ func (s *Store) Released(
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read released records of shard %d: %w", shard, err)
+		return nil, fmt.Errorf("read released records of generation %d: %w", generation, err)
 	}
 	return list, nil
 }
@@ -65,8 +66,9 @@ func (s *Store) releaseTx(
 	ctx context.Context, tx pgx.Tx,
 	generation, shard int32, epoch int64, ordinal int32, repaired []byte,
 ) error {
-	if _, err := tx.Exec(ctx, s.sql("lock_shard"), generation, shard); err != nil {
-		return fmt.Errorf("lock the shard: %w", err)
+	// One row for the releases of all shards, which are numbered together.
+	if _, err := tx.Exec(ctx, s.sql("lock_shard"), generation, 0); err != nil {
+		return fmt.Errorf("lock shard 0: %w", err)
 	}
 	var seq int64
 	row := tx.QueryRow(ctx, s.sql("release"), generation, shard, epoch, ordinal, repaired)

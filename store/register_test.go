@@ -142,7 +142,7 @@ func TestQuarantineRelease(t *testing.T) {
 			t.Errorf("release again: %v, want ErrNotOpen", err)
 		}
 	}
-	rows, err := b.Released(t.Context(), b.generation, 0, stream.Right, 0, 10)
+	rows, err := b.Released(t.Context(), b.generation, stream.Right, 0, 10)
 	if err != nil || len(rows) != 2 || string(rows[0].Raw) != "{}" ||
 		string(rows[1].Raw) != "\x00\xff{" || rows[0].Seq != 1 || rows[1].Seq != 2 {
 		t.Fatalf("released %+v, %v", rows, err)

@@ -116,12 +116,47 @@ func TestAPausedRunComesBack(t *testing.T) {
 
 const fleetConfig = `name: fleet
 shards: 8
-lease_for: 500ms
+lease_for: 2s
 rule: {version: v1, join: full, before: 20s, after: 60s, lateness: 1h}
-left: {source: {type: file, path: left.ndjson}, id: id, revision: rev, key: key, time: time, deleted: gone}
-right: {source: {type: file, path: right.ndjson}, id: id, revision: rev, key: key, time: time, deleted: gone}
+left:
+  {source: {type: file, path: left.ndjson}, id: id, revision: rev, key: key, time: time,
+    deleted: gone}
+right:
+  {source: {type: file, path: right.ndjson}, id: id, revision: rev, key: key, time: time,
+    deleted: gone}
 epoch: {max_events: 300, max_delay: 20ms}
 `
+
+// TestReleasedRecordsFindTheirShard: one without a key is set aside by any shard, and joined by that
+// of the key it was given.
+func TestReleasedRecordsFindTheirShard(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, fmt.Sprintf(liveConfig, "")+"shards: 8\n")
+	const records = 6
+	for n := range records {
+		p.append(t, "left.ndjson", strings.Replace(event("l", n), `"key"`, `"kee"`, 1))
+		p.append(t, "right.ndjson", event("r", n))
+	}
+	p.tally(t, "run", "--until-end")
+	set := p.lines(t, "select position || ' ' || quarantine_id from tally.quarantined")
+	if len(set) != records {
+		t.Fatalf("set aside are %q", set)
+	}
+	var want []string
+	line := len(event("l", 0))
+	for n := range records {
+		for _, at := range set {
+			position, id, _ := strings.Cut(at, " ")
+			if position == strconv.Itoa((n+1)*line) {
+				p.release(t, id, event("l", n))
+			}
+		}
+		want = append(want, fmt.Sprintf("matched l%d/1 r%d/1", n, n))
+	}
+	p.tally(t, "run", "--until-end")
+	p.expect(t, "active rows", activeRows, want...)
+	p.expect(t, "statuses", "select distinct status from tally.quarantined", "resolved")
+}
 
 // stormEvent is one event of the fleet test, as the oracle sees it.
 type stormEvent struct {
@@ -145,7 +180,8 @@ func (s *storm) next() stormEvent {
 	at := time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC).Add(time.Duration(s.n) * time.Second)
 	e := stormEvent{
 		side: []string{"left", "right"}[s.rng.IntN(2)], id: strconv.Itoa(s.n), rev: 1,
-		key: "k" + strconv.Itoa(s.n/40+s.rng.IntN(20)), at: at.Add(-time.Duration(s.rng.IntN(60)) * time.Second),
+		key: "k" + strconv.Itoa(s.n/40+s.rng.IntN(20)),
+		at:  at.Add(-time.Duration(s.rng.IntN(60)) * time.Second),
 	}
 	if s.n > 50 && s.rng.IntN(6) == 0 { // a revision of one of the newest, some with another key
 		old := s.all[len(s.all)-1-s.rng.IntN(50)]
@@ -245,6 +281,8 @@ func TestFleetSurvivesKills(t *testing.T) {
 			nextKill = time.Now().Add(time.Second + time.Duration(rng.IntN(2000))*time.Millisecond)
 		}
 	}
+	p.waitFor(t, "each process has its share", `select worker || '' from (select count(*) as worker
+		from tally.shard where lease_until > clock_timestamp() group by worker) x`, "2", "2", "2", "2")
 	for _, r := range fleet {
 		r.terminate(t)
 	}

@@ -144,8 +144,8 @@ func (a *app) release(
 	if err != nil {
 		return err
 	}
-	a.printf("released %d-%d-%d; the worker of shard %d reads it again in one of its next epochs\n",
-		id.shard, id.epoch, id.ordinal, id.shard)
+	a.printf("released %d-%d-%d; it is read again in one of the next epochs\n",
+		id.shard, id.epoch, id.ordinal)
 	return nil
 }
 

@@ -69,7 +69,10 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 		return err
 	}
 	s, c, err := a.open(ctx)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // stopped before it began
+	case err != nil:
 		return err
 	}
 	defer s.Close()
@@ -118,7 +121,15 @@ func reconcileWith(
 		return err
 	}
 	worker := workerName()
-	return reconcile.RunFleet(ctx, reconcile.FleetConfig{
+	kept, err := upkeepOf(c, s, generation, a.logger)
+	if err != nil {
+		return usageError(err)
+	}
+	leases := reconcile.StoreLeases(s, generation, worker)
+	if kept.Archive != nil {
+		leases = reconcile.WithArchive(leases, kept.Archive, a.logger)
+	}
+	err = reconcile.RunFleet(ctx, reconcile.FleetConfig{
 		Loop: reconcile.Config{
 			Join:      joined,
 			Sources:   sources,
@@ -132,13 +143,18 @@ func reconcileWith(
 		Shards: shards,
 		Of:     int32(c.Shards),
 		Worker: worker,
-		Leases: reconcile.StoreLeases(s, generation, worker),
-		Own: func(shard int32) ([]reconcile.Source, error) {
-			return releasedSources(c, s, generation, shard)
+		Leases: leases,
+		Own: func(int32) ([]reconcile.Source, error) {
+			return releasedSources(c, s, generation)
 		},
 		OnEpoch: onEpoch,
+		Upkeep:  kept.Run,
 		Adapt:   a.adaptLoop,
 	})
+	if err == nil && f.untilEnd {
+		kept.Finish(ctx, shards)
+	}
+	return err
 }
 
 func joinConfig(c *config.Config) (join.Config, error) {
@@ -164,14 +180,14 @@ func joinConfig(c *config.Config) (join.Config, error) {
 	}, nil
 }
 
-// releasedSources gives, for each side, the source that reads released records of a shard again.
+// releasedSources gives, for each side, the source that reads released records again.
 func releasedSources(
-	c *config.Config, s *store.Store, generation, shard int32,
+	c *config.Config, s *store.Store, generation int32,
 ) (sources []reconcile.Source, err error) {
 	list := func(
 		ctx context.Context, side stream.Side, after int64, limit int,
 	) ([]store.ReleasedRow, error) {
-		return s.Released(ctx, generation, shard, side, after, limit)
+		return s.Released(ctx, generation, side, after, limit)
 	}
 	for _, side := range []stream.Side{stream.Left, stream.Right} {
 		source, err := released.New(side, c.Mapping(side), list)

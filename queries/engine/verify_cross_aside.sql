@@ -3,12 +3,18 @@
 with record as (
     select
         q.*,
-        row_number() over (partition by q.side order by q.released_seq) as nth,
+        n.nth,
         coalesce((
             select o.position::bigint from :"schema".source_offset o
             where o.generation_id = q.generation_id and o.shard = q.shard and o.side = q.side
                 and o.source = 'quarantine' and o.position ~ '^[0-9]{1,18}$'), 0) as read_to
     from :"schema".quarantine q
+    left join (
+        select r.shard, r.epoch, r.ordinal,
+            row_number() over (partition by r.side order by r.released_seq) as nth
+        from :"schema".quarantine r
+        where r.generation_id = $1::integer and r.released_seq is not null) n
+        using (shard, epoch, ordinal)
     where q.generation_id = $1::integer and q.shard = $2::integer
         and $3::timestamptz is not null and $4::boolean is not null
 )
