@@ -37,10 +37,12 @@ func TestIdleInTransaction(t *testing.T) {
 		" set idle_in_transaction_session_timeout = '100ms'"); err != nil {
 		t.Fatal(err)
 	}
+	direct := *b.db
+	direct.URL = b.db.Direct // a pooler keeps sessions from before the setting
 	lost := int64(0)
 	for message := int64(1); message <= 8; message++ {
 		var left atomic.Int64
-		s := open(t, b.db, func(config *pgxpool.Config) {
+		s := open(t, &direct, func(config *pgxpool.Config) {
 			config.ShouldPing = func(context.Context, pgxpool.ShouldPingParams) bool { return false }
 			dial := (&net.Dialer{}).DialContext
 			config.ConnConfig.DialFunc = func(
