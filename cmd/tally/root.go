@@ -74,6 +74,7 @@ func newRoot(a *app) *cobra.Command {
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.AddCommand(commands(a)...)
+	root.AddCommand(topics()...)
 	wrap(a, root)
 	return root
 }
