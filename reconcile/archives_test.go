@@ -248,3 +248,48 @@ func TestADamagedSnapshotIsNotUsed(t *testing.T) {
 		t.Errorf("started with nothing that verifies: %v", err)
 	}
 }
+
+// TestUpkeepPurges lets the upkeep of a shard run until what no retained epoch needs is gone.
+func TestUpkeepPurges(t *testing.T) {
+	t.Parallel()
+	db, st := openStore(t)
+	d := newArchiveDrill(t, db, st, oracle.Generate(5, oracle.Confluent))
+	d.maxEvents, d.upkeep.Archive = 1, nil
+	d.upkeep.Retain.Epochs = 1 << 20 // nothing goes while it runs
+	if _, err := d.run(t, rand.New(rand.NewPCG(5, 6)), 1<<40); err != nil {
+		t.Fatal(err)
+	}
+	needless := func() (n int) {
+		err := db.Pool.QueryRow(t.Context(), `
+			select count(*) from tally.buffer b, (
+				select epoch, watermark_after from tally.epoch where generation_id = $1
+				order by epoch desc offset 2 limit 1) oldest
+			where generation_id = $1 and (retired_epoch <= oldest.epoch
+				or horizon < oldest.watermark_after)`, d.generation).Scan(&n)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	if needless() == 0 {
+		t.Fatal("the history leaves nothing to purge")
+	}
+	d.upkeep.Retain.Epochs = 3
+	ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		d.upkeep.Run(ctx, 0)
+	}()
+	for needless() > 0 && ctx.Err() == nil {
+		time.Sleep(5 * time.Millisecond)
+	}
+	stop()
+	<-done
+	if n := needless(); n > 0 {
+		t.Errorf("%d rows are left that no retained epoch needs", n)
+	}
+	if _, _, err := d.outcome(t); err != nil {
+		t.Error(err)
+	}
+}

@@ -46,6 +46,17 @@ func (h *Shard) RestoreArchive(
 	return a.tip.epoch, nil
 }
 
+// TakeToRestore is Take for a shard of which also the row may be missing; that is put back. It is for
+// RestoreArchive.
+func (s *Store) TakeToRestore(
+	ctx context.Context, generation, shard int32, worker string,
+) (*Shard, error) {
+	if err := s.reinstate(ctx, generation, shard); err != nil {
+		return nil, err
+	}
+	return s.Take(ctx, generation, shard, worker)
+}
+
 // archived is what is known of a snapshot that was read to its end.
 type archived struct {
 	tip *storedManifest

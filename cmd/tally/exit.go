@@ -5,6 +5,7 @@ import (
 
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
 	"github.com/tallystick/tallystick/migrations"
+	"github.com/tallystick/tallystick/reconcile"
 	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
 )
@@ -50,6 +51,7 @@ var sentinelCodes = []struct {
 	{store.ErrOtherRule, exitUsage},
 	{migrations.ErrBehind, exitUsage},
 	{store.ErrDamaged, exitIntegrity},
+	{reconcile.ErrNoSnapshot, exitIntegrity},
 	{store.ErrNotRetained, exitUsage},
 	{stream.ErrPositionLost, exitPosition},
 	{store.ErrFenced, exitFenced},

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
+	"github.com/tallystick/tallystick/store/archive"
 )
 
 // FileDefault is the configuration file where none is named.
@@ -107,16 +108,18 @@ type State struct {
 	CacheRows int `yaml:"cache_rows"`
 }
 
-// Retain says how far back epochs can be restored.
+// Retain says how far back epochs can be restored: whichever of the two is reached first, but never
+// less than the newest two.
 type Retain struct {
 	Epochs int      `yaml:"epochs"`
 	For    Duration `yaml:"for"`
 }
 
-// Archive says where independent snapshots go.
+// Archive says where independent snapshots go, how often, and how many of each shard are kept.
 type Archive struct {
 	URL   Secret   `yaml:"url"`
 	Every Duration `yaml:"every"`
+	Keep  int      `yaml:"keep"`
 }
 
 // Limits guard against input that would hurt.
@@ -175,7 +178,7 @@ func (c *Config) Sources(side stream.Side) []Source { return c.side(side).Source
 // Inert names the keys that the file sets and this version accepts without acting on them.
 func (c *Config) Inert() []string {
 	var set []string
-	for _, key := range []string{"retain", "archive", "http"} {
+	for _, key := range []string{"http"} {
 		if c.keys.has(key) {
 			set = append(set, key)
 		}
@@ -209,8 +212,8 @@ func defaults() *Config {
 		Epoch:    Epoch{MaxEvents: 20000, MaxDelay: Duration(50 * time.Millisecond)},
 		Shards:   1,
 		State:    State{CacheRows: 2_000_000},
-		Retain:   Retain{Epochs: 100},
-		Archive:  Archive{Every: Duration(10 * time.Minute)},
+		Retain:   Retain{Epochs: 100, For: Duration(24 * time.Hour)},
+		Archive:  Archive{Every: Duration(10 * time.Minute), Keep: archive.KeepMin},
 		Limits: Limits{
 			MaxAhead:       Duration(24 * time.Hour),
 			MaxSkew:        Duration(5 * time.Minute),

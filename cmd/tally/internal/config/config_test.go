@@ -65,8 +65,10 @@ func TestParseFillsDefaults(t *testing.T) {
 	if got := c.Database.Reveal(); got != "postgres://u:pw@h/d" {
 		t.Errorf("database %q", got)
 	}
-	if c.Schema != "tally" || c.Shards != 1 || c.LeaseFor.Std() != 10*time.Second || c.Epoch.MaxEvents != 20000 ||
+	if c.Schema != "tally" || c.Shards != 1 || c.LeaseFor.Std() != 10*time.Second ||
+		c.Epoch.MaxEvents != 20000 ||
 		c.Epoch.MaxDelay.Std() != 50*time.Millisecond || c.State.CacheRows != 2_000_000 ||
+		c.Retain.For.Std() != 24*time.Hour || c.Archive.Keep != 2 ||
 		c.Limits.MaxEventBytes != 1<<20 || c.Rule.Provisional != "at-window-close" {
 		t.Errorf("defaults: %+v", c)
 	}
@@ -146,6 +148,19 @@ func TestMistakesNameFileLineAndKey(t *testing.T) {
 		{"word for a number", "name:", "shards: many\nname:", "tally.yaml:1: shards: want a whole"},
 		{"list for a map", "name:", "epoch: [1]\nname:", "tally.yaml:1: epoch: want"},
 		{"retain", "name:", "retain: {epochs: 1}\nname:", "tally.yaml:1: retain.epochs: 1: want 2"},
+		{
+			"archive every", "name:", "archive: {url: file:///a, every: 1ms}\nname:",
+			"tally.yaml:1: archive.every: 1ms: want 1s or more",
+		},
+		{
+			"archive keep", "name:", "archive: {url: file:///a, keep: 1}\nname:",
+			"tally.yaml:1: archive.keep: 1: want 2",
+		},
+		{
+			"archive without URL", "name:", "archive: {every: 1h}\nname:",
+			"tally.yaml:1: archive.url: want file:///directory or s3://bucket/prefix",
+		},
+		{"archive URL", "name:", "archive: {url: /var/lib}\nname:", "tally.yaml:1: archive.url: want"},
 		{"listen", "name:", "http: {listen: here}\nname:", `tally.yaml:1: http.listen: "here"`},
 		{
 			"size", "name:", "limits: {max_event_bytes: 1 stone}\nname:",

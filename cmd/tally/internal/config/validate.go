@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,6 +13,7 @@ import (
 
 	"github.com/tallystick/tallystick/reconcile/compare"
 	"github.com/tallystick/tallystick/reconcile/join"
+	"github.com/tallystick/tallystick/store/archive"
 )
 
 // identifierBytesMax is Postgres' limit on a name.
@@ -25,6 +25,12 @@ const (
 	shardsMax = 1024
 	leaseMin  = 200 * time.Millisecond
 	leaseMax  = time.Hour
+)
+
+// Snapshots read the whole state each time.
+const (
+	archiveEveryMin = time.Second
+	archiveKeepMax  = 1_000_000
 )
 
 // checker gathers mistakes, so that a user sees all of them at once.
@@ -248,16 +254,18 @@ func (c *checker) bounds(cfg *Config) {
 	}
 }
 
+// archive says of the URL what it should be, but not what it is: it may hold a secret.
 func (c *checker) archive(a *Archive) {
-	if a.Every <= 0 {
-		c.failf("archive.every", "want more than 0")
+	if a.Every.Std() < archiveEveryMin {
+		c.failf("archive.every", "%s: want %s or more", a.Every, archiveEveryMin)
 	}
+	c.between("archive.keep", int64(a.Keep), archive.KeepMin, archiveKeepMax)
 	if !c.config.keys.has("archive") {
 		return
 	}
-	parsed, err := url.Parse(a.URL.Reveal())
-	if err != nil || parsed.Scheme == "" {
-		c.failf("archive.url", "want a URL such as file:///var/lib/tally/archive")
+	if _, err := archive.Open(a.URL.Reveal(), a.Keep); err != nil {
+		c.failf("archive.url", "want file:///directory or s3://bucket/prefix, with region=, endpoint= "+
+			"or insecure= behind a ? where needed; credentials come from the environment")
 	}
 }
 
