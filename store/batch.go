@@ -87,10 +87,11 @@ func runBatch(
 
 // readAll runs one statement and gives its rows.
 func readAll(ctx context.Context, conn *pgconn.PgConn, s statement, row func(v [][]byte)) error {
-	return runBatch(ctx, conn, []statement{s}, map[int]reader{0: func(rows *pgconn.ResultReader) error {
+	read := func(rows *pgconn.ResultReader) error {
 		for rows.NextRow() {
 			row(rows.Values())
 		}
 		return nil
-	}})
+	}
+	return runBatch(ctx, conn, []statement{s}, map[int]reader{0: read})
 }

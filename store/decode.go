@@ -128,7 +128,9 @@ func (d *decoder) appendOwn(b []byte) []byte {
 }
 
 func (d *decoder) note(table, row string) {
-	d.damage = append(d.damage, Damage{Table: table, Row: row, What: "its row_hash is not that of its columns"})
+	d.damage = append(d.damage, Damage{
+		Table: table, Row: row, What: "its row_hash is not that of its columns",
+	})
 }
 
 // source gives one string for all rows of a source.

@@ -77,7 +77,9 @@ func (f *findings) damage() []Damage {
 	for i, d := range f.list {
 		list[i] = d.Damage
 	}
-	slices.SortStableFunc(list, func(a, b Damage) int { return tableOrder(a.Table) - tableOrder(b.Table) })
+	slices.SortStableFunc(list, func(a, b Damage) int {
+		return tableOrder(a.Table) - tableOrder(b.Table)
+	})
 	return list
 }
 

@@ -135,7 +135,7 @@ func (d *head) tip() *storedManifest {
 	return d.chain[len(d.chain)-1]
 }
 
-// settled tells whether an epoch is discarded, so that nothing depends on it, and not to be looked at.
+// settled tells whether an epoch is discarded, so that nothing depends on it, and not looked at.
 func (d *head) settled(epoch int64) bool { return !d.strict && d.covered(epoch) }
 
 // checkShard compares the shard's row.
