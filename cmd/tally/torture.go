@@ -53,7 +53,7 @@ func newTortureCommand(a *app) *cobra.Command {
 	flags, c := cmd.Flags(), &l.config
 	flags.IntVar(&c.Seeds, "seeds", seedsThatReachAll, "how many seeds to run, from 1 on")
 	flags.Uint64Var(&l.only, "seed", 1, "run this seed alone")
-	flags.StringVar(&l.step, "step", "", "only faults at this step, K0 to K11")
+	flags.StringVar(&l.step, "step", "", "only faults at this step, K0 to K12")
 	flags.StringVar(&l.mode, "mode", "", "only faults of this mode: kill, stop, cancel, cut or damage")
 	flags.BoolVar(&c.Keep, "keep", false, "leave the schemas in the database, to look at")
 	flags.IntVar(&c.Parallel, "parallel", 2, "seeds that run at a time")

@@ -26,6 +26,7 @@ var steps = []struct {
 	{"K9", "COMMIT durable, reply lost"},
 	{"K10", "reply received, source not acknowledged"},
 	{"K11", "source acknowledged"},
+	{"K12", "inside purging"},
 }
 
 // Mode is how something breaks.
@@ -49,7 +50,7 @@ type Fault struct {
 	Step  Step  `json:"step,omitempty"`
 	Mode  Mode  `json:"mode"`
 	// Second is the second of two ways to be at a step: the upsert of results instead of their
-	// COPY, the message already sent instead of held back, the worker killed before the damage.
+	// COPY, a step of a purge instead of its mark, the message already sent instead of held back, the worker killed before the damage.
 	Second bool `json:"second,omitempty"`
 	// Damage names what happens to which table in mode damage.
 	Damage string `json:"damage,omitempty"`

@@ -8,7 +8,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,8 +22,6 @@ import (
 const (
 	workerConns    = 4
 	workerRetryFor = 30 * time.Second
-	// purgePrefix begins the names of the statements that purge.
-	purgePrefix = "purge"
 )
 
 // statements are those in or after which the steps lie that are statements.
@@ -42,6 +39,7 @@ var statements = map[Step]struct {
 	"K8":  {"commit", "", false},
 	"K9":  {"commit", "", false},
 	"K10": {"commit", "", true},
+	"K12": {"purge_mark", "purge_step", true},
 }
 
 // Injector lets the faults of a plan strike in the process that it runs in.
@@ -55,8 +53,8 @@ type Injector struct {
 	mu      sync.Mutex
 	pending map[int]Fault
 	out     *json.Encoder
-	// encoded and committed are the newest epochs that are.
-	encoded, committed int64
+	// encoded and committed are the newest epochs that are, began the one that the worker found.
+	encoded, committed, began int64
 }
 
 // NewInjector gives an injector for the faults, by their number in the plan, that writes what
@@ -104,7 +102,7 @@ func (in *Injector) Loop(c *reconcile.Config) {
 func (in *Injector) took(epoch int64) {
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	in.encoded, in.committed = epoch, epoch
+	in.encoded, in.committed, in.began = epoch, epoch, epoch
 	in.tell(notice{Took: &epoch})
 }
 
@@ -117,6 +115,12 @@ func (in *Injector) acknowledged(epoch int64) {
 	for id, f := range in.inOrder() {
 		if f.Epoch <= epoch && (f.Step == "K11" || f.Mode == Damage) {
 			in.strikeIdle(id, f, epoch)
+			return
+		}
+		// A worker purges when it begins, and then not again for longer than it lives here.
+		if f.Epoch <= epoch && f.Step == "K12" && in.began < f.Epoch {
+			in.tell(notice{Restart: true})
+			in.stop()
 			return
 		}
 	}
@@ -149,10 +153,11 @@ func (in *Injector) onStep(ctx context.Context, name string, done bool) error {
 		epoch = in.committed
 	}
 	for id, f := range in.inOrder() {
-		if f.Epoch > epoch || !isAt(f, name, inEpoch) {
+		// A purge belongs to no epoch; a worker begins with one.
+		if inEpoch == (f.Step == "K12") || inEpoch && f.Epoch > epoch || !isAt(f, name) {
 			continue
 		}
-		switch strikes := in.strikesAt(f); {
+		switch strikes := statements[f.Step].done; {
 		case f.Step == "K8" || f.Step == "K9" || f.Mode == Cut && f.Step != "K10":
 			if !done {
 				in.wire.arm(in.text(name), whenOf(f), in.onWire(id, f, epoch))
@@ -181,26 +186,12 @@ func (in *Injector) inOrder() iter.Seq2[int, Fault] {
 }
 
 // isAt tells whether a statement is that of a fault.
-func isAt(f Fault, name string, inEpoch bool) bool {
-	if f.Step == "K12" {
-		return !inEpoch && strings.HasPrefix(name, purgePrefix)
-	}
+func isAt(f Fault, name string) bool {
 	at, ok := statements[f.Step]
-	if !ok || !inEpoch {
-		return false
-	}
 	if f.Second && at.second != "" {
 		return name == at.second
 	}
-	return name == at.name
-}
-
-// strikesAt tells whether the fault strikes when its statement is done, or before.
-func (in *Injector) strikesAt(f Fault) bool {
-	if f.Step == "K12" {
-		return f.Second
-	}
-	return statements[f.Step].done
+	return ok && name == at.name
 }
 
 // text is how a statement is found in what is sent to the server.

@@ -14,6 +14,8 @@ type notice struct {
 	From  []string `json:"from,omitempty"`
 	// Committed is an epoch that is.
 	Committed int64 `json:"committed,omitempty"`
+	// Restart tells that the worker stops for the next one to begin with a purge.
+	Restart bool `json:"restart,omitempty"`
 	// Fired is the number of the fault, counted from 1, that strikes at epoch At.
 	Fired int   `json:"fired,omitempty"`
 	At    int64 `json:"at,omitempty"`

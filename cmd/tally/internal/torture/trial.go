@@ -183,7 +183,9 @@ func (t *trial) follow(ctx context.Context, w *worker) (finished bool, err error
 		}
 	}()
 	var struck *Fault
+	restarts := false
 	for n := range w.notices {
+		restarts = restarts || n.Restart
 		f, err := t.hear(n)
 		if err != nil {
 			return false, err
@@ -213,7 +215,7 @@ func (t *trial) follow(ctx context.Context, w *worker) (finished bool, err error
 	case code == exitIntegrity:
 		return false, t.putBack(ctx, w)
 	case struck == nil && code == exitDone:
-		return true, nil
+		return !restarts, nil
 	case struck != nil && code == struck.exits():
 		if struck.Mode == Damage {
 			err = t.damage(ctx, *struck)
