@@ -136,7 +136,7 @@ func TestSilentSourceHoldsTheWatermark(t *testing.T) {
 			p.waitFor(t, "active rows", activeRows, rows...)
 			p.waitFor(t, "watermark", `select to_char(watermark at time zone 'UTC', 'HH24:MI')
 				from tally.shard`, watermark)
-			only := "select count(*)::text from tally.epoch where sources @> " +
+			only := "select count(*)::text from tally.epoch where sources::jsonb @> " +
 				`'[{"source": "silent.ndjson", "idle": true}]'`
 			if idle := p.lines(t, only)[0]; (idle != "0") != (name == "lets go") {
 				t.Errorf("%s epochs say that the source is idle", idle)
