@@ -203,7 +203,7 @@ func (r *fleetRun) end(t *testing.T) {
 
 func TestFleetsShareAndRebalance(t *testing.T) {
 	t.Parallel()
-	f := newFleetTest(t, 11, 600*time.Millisecond)
+	f := newFleetTest(t, 11, 3*time.Second)
 	first := f.live(t, "w1")
 	f.waitForLoads(t, map[string]int{"w1": 8})
 	second := f.live(t, "w2")
@@ -255,7 +255,7 @@ func (f *fleetTest) readsBalance(t *testing.T) {
 // and no longer, and can't write afterwards.
 func TestFleetTakesOverFromTheDead(t *testing.T) {
 	t.Parallel()
-	f := newFleetTest(t, 12, 600*time.Millisecond)
+	f := newFleetTest(t, 12, 2*time.Second)
 	var dead []*store.Shard
 	for shard := range int32(fleetShards) {
 		h, err := f.store.Take(t.Context(), f.generation, shard, "dead")
@@ -294,14 +294,13 @@ func (l *failingLeases) Take(
 
 func TestOneShardFailsAlone(t *testing.T) {
 	t.Parallel()
-	f := newFleetTest(t, 13, 600*time.Millisecond)
+	f := newFleetTest(t, 13, 2*time.Second)
 	cfg, _ := f.config(t, "w1")
-	failing := &failingLeases{Leases: cfg.Leases, err: store.ErrTimedOut}
+	// Run itself tries timeouts again; an unknown outcome it leaves to the fleet.
+	failing := &failingLeases{Leases: cfg.Leases, err: store.ErrUnknown}
 	failing.times.Store(2)
 	cfg.Leases = failing
 	cfg.Loop.UntilEnd, cfg.Loop.Seal = false, false
-	// Run itself tries timeouts again; an unknown outcome it leaves to the fleet.
-	failing.err = store.ErrUnknown
 	run := runFleet(t, cfg)
 	f.waitForLoads(t, map[string]int{"w1": 8})
 	run.end(t)

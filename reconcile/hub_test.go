@@ -105,7 +105,7 @@ func (n *numbers) Close() error {
 	return nil
 }
 
-// shardOf reads a view from after a position to some number, up to limit records at a time, and
+// readTo reads a view from after a position to some number, up to limit records at a time, and
 // fails when a record is missing or comes twice.
 func readTo(ctx context.Context, v *view, after, to, limit int) error {
 	position, identity := "", ""

@@ -151,7 +151,7 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	held := w.hold(outer)
 	defer func() {
 		err = held.end(err)
-		err = errors.Join(err, w.leave(outer, err))
+		w.leave(outer, err)
 	}()
 	ctx := held.running
 	state, err := w.restore(ctx)
@@ -180,8 +180,9 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	return errors.Join(err, w.settle())
 }
 
-// leave ends the attempt on record, also after the context has ended.
-func (w *worker) leave(ctx context.Context, cause error) error {
+// leave ends the attempt on record, also after the context has ended. Where that fails nothing is
+// lost but time: the lease runs out.
+func (w *worker) leave(ctx context.Context, cause error) {
 	outcome := "done"
 	switch {
 	case errors.Is(cause, store.ErrFenced):
@@ -195,7 +196,10 @@ func (w *worker) leave(ctx context.Context, cause error) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()
-	return w.shard.Leave(ctx, outcome)
+	if err := w.shard.Leave(ctx, outcome); err != nil {
+		w.Logger.Warn("the lease was not released, others take the shard when it has run out",
+			"lease_for", w.LeaseFor, "error", err)
+	}
 }
 
 // restore verifies what is stored and makes the state that the attempt goes on from. A buffer that

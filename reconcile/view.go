@@ -112,6 +112,10 @@ func (v *view) Read(
 			if patience == nil {
 				patience = time.After(hubPatience)
 			}
+		case len(h.views) == 1: // nobody to read for but itself
+			c, skips, err := h.readHere(ctx, limit)
+			h.finish(v, c, skips, err)
+			continue
 		default:
 			h.begin(v, limit)
 		}
@@ -156,30 +160,45 @@ func (h *hub) quiet() bool {
 	return !h.quietSince.IsZero() && time.Since(h.quietSince) < h.source.PollInterval()
 }
 
+// readHere reads on in the goroutine of the only view, whose end ends the read as well.
+func (h *hub) readHere(ctx context.Context, limit int) (chunk, map[*view]int, error) {
+	h.busy = true
+	h.mu.Unlock()
+	defer h.mu.Lock()
+	return h.read(ctx, limit)
+}
+
 // begin reads on in a goroutine of its own, so that the view that wants it can go meanwhile.
 func (h *hub) begin(v *view, limit int) {
 	h.busy = true
 	go func() {
-		c, skips, err := h.read(limit)
+		c, skips, err := h.read(h.reading, limit)
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		if err == nil {
-			h.keep(c, skips)
-		} else {
-			v.err = err
-		}
-		h.busy = false
-		h.change()
+		h.finish(v, c, skips, err)
 	}()
 }
 
+// finish ends a read.
+func (h *hub) finish(v *view, c chunk, skips map[*view]int, err error) {
+	if err == nil {
+		h.keep(c, skips)
+	} else {
+		v.err = err
+	}
+	h.busy = false
+	h.change()
+}
+
 // read reads a chunk, and says how many of its records each view has had before.
-func (h *hub) read(limit int) (c chunk, skips map[*view]int, err error) {
-	if err := h.reopen(h.reading); err != nil {
+func (h *hub) read(
+	ctx context.Context, limit int,
+) (c chunk, skips map[*view]int, err error) {
+	if err := h.reopen(ctx); err != nil {
 		return c, nil, err
 	}
 	h.open = false // until the read has succeeded
-	records, atEnd, err := h.source.Read(h.reading, limit)
+	records, atEnd, err := h.source.Read(ctx, limit)
 	if err != nil {
 		return c, nil, err
 	}
@@ -188,7 +207,7 @@ func (h *hub) read(limit int) (c chunk, skips map[*view]int, err error) {
 		if skips == nil {
 			skips = map[*view]int{}
 		}
-		if skips[v], err = h.skip(h.reading, records, position); err != nil {
+		if skips[v], err = h.skip(ctx, records, position); err != nil {
 			return c, nil, err
 		}
 	}
