@@ -1,11 +1,26 @@
 -- Stores results of long ago: as many as the parameter says, in the generation that serves; of an
--- epoch before the first, so that nobody looks for its manifest.
+-- epoch before the first, so that nobody looks for its manifest. Their hashes are right.
 insert into :"schema".match (
     generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
     right_revision, key, left_time, right_time, horizon, verdict, opened_epoch, changed_epoch,
     row_hash)
 select
-    s.generation_id, 0, sha256(int8send(n)), 'pair', 'matched', 'old-pay-' || n, 1,
-    'old-sig-' || n, 1, 'acc-' || n, '2020-01-01', '2020-01-01', '2020-01-01', 'agree', -1, -1,
-    sha256('')
-from :"schema".serving s, generate_series(1, $1::bigint) as n
+    r.generation_id, 0, r.match_id, 'pair', 'matched', r.left_id, 1, r.right_id, 1, r.key,
+    r.at, r.at, r.at, 'agree', -1, -1,
+    substr(sha256(
+        int4send(4) || int4send(r.generation_id) || int4send(4) || int4send(0)
+        || int4send(32) || r.match_id || int4send(4) || 'pair'::bytea
+        || int4send(length(r.left_id)) || r.left_id::bytea || int4send(8) || int8send(1)
+        || int4send(length(r.right_id)) || r.right_id::bytea || int4send(8) || int8send(1)
+        || int4send(length(r.key)) || r.key::bytea
+        || int4send(8) || timestamptz_send(r.at) || int4send(8) || timestamptz_send(r.at)
+        || int4send(8) || timestamptz_send(r.at) || int4send(5) || 'agree'::bytea
+        || int4send(-1)), 1, 16)
+    || substr(sha256(
+        int4send(32) || r.match_id || int4send(7) || 'matched'::bytea
+        || int4send(8) || int8send(-1)), 1, 16)
+from (
+    select
+        s.generation_id, sha256(int8send(n)) as match_id, 'old-pay-' || n as left_id,
+        'old-sig-' || n as right_id, 'acc-' || n as key, '2020-01-01Z'::timestamptz as at
+    from :"schema".serving s, generate_series(1, $1::bigint) as n) r
