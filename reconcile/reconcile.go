@@ -148,12 +148,11 @@ func (w *worker) attempt(outer context.Context) (err error) {
 		return err
 	}
 	w.shard = shard
-	held := w.hold(outer)
+	ctx, held := w.hold(outer)
 	defer func() {
 		err = held.end(err)
 		w.leave(outer, err)
 	}()
-	ctx := held.running
 	state, err := w.restore(ctx)
 	if err != nil {
 		return err
@@ -207,6 +206,7 @@ func (w *worker) leave(ctx context.Context, cause error) {
 // up when needed.
 func (w *worker) restore(ctx context.Context) (store.State, error) {
 	fits := false
+	defer pauseCollector()()
 	stored, err := w.shard.Restore(ctx, func(stored store.State) store.Loader {
 		fits = stored.Buffered <= int64(w.Join.CacheRows)
 		w.state = join.New(w.Join, join.Start{

@@ -28,6 +28,8 @@ const restoresMax = 3
 
 // Loader takes what Restore reads of a state: the live rows, then the active results that have one
 // of them as a member, both in parts, then the other active results of the events that Gone names.
+//
+// It may keep the values that it is given, but not the slices.
 type Loader interface {
 	LoadRows(rows []stream.BufferRow)
 	LoadResults(results []stream.Result)
@@ -136,9 +138,11 @@ func (d *head) load(ctx context.Context, loader Loader) error {
 	if loader != nil {
 		for part := range rows.list {
 			loader.LoadRows(part)
+			rows.recycle(part)
 		}
 		for part := range results.list {
 			loader.LoadResults(part)
+			results.recycle(part)
 		}
 	}
 	err := group.Wait()
@@ -173,6 +177,8 @@ func (d *head) loadGone(ctx context.Context, loader Loader) error {
 // parts hands values on in parts, to whoever reads list; to nobody where there is no loader.
 type parts[T any] struct {
 	list chan []T
+	// free are parts that were taken in and may be filled again.
+	free chan []T
 	next []T
 }
 
@@ -186,7 +192,7 @@ func newParts[T any](loader Loader) *parts[T] {
 	if loader == nil {
 		return nil
 	}
-	return &parts[T]{list: make(chan []T, partsAhead)}
+	return &parts[T]{list: make(chan []T, partsAhead), free: make(chan []T, partsAhead)}
 }
 
 func (p *parts[T]) add(ctx context.Context, value T) {
@@ -194,7 +200,11 @@ func (p *parts[T]) add(ctx context.Context, value T) {
 		return
 	}
 	if p.next == nil {
-		p.next = make([]T, 0, partSize)
+		select {
+		case p.next = <-p.free:
+		default:
+			p.next = make([]T, 0, partSize)
+		}
 	}
 	if p.next = append(p.next, value); len(p.next) == partSize {
 		p.flush(ctx)
@@ -210,6 +220,14 @@ func (p *parts[T]) flush(ctx context.Context) {
 	case <-ctx.Done():
 	}
 	p.next = nil
+}
+
+// recycle gives a part back whose values have been taken in.
+func (p *parts[T]) recycle(part []T) {
+	select {
+	case p.free <- part[:0]:
+	default:
+	}
 }
 
 func (p *parts[T]) close() {
