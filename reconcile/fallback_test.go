@@ -110,16 +110,22 @@ func (n *tally) run(
 		n.Damaged += int(min(tag.RowsAffected(), 1))
 	}
 	report, err := st.Verify(ctx, generation, 0, true)
-	if err != nil || len(report.Damage) > 0 {
-		return fmt.Errorf("verify afterwards: %v, %v", report.Damage, err)
+	switch {
+	case err != nil:
+		return fmt.Errorf("verify afterwards: %w", err)
+	case len(report.Damage) > 0:
+		return fmt.Errorf("verify afterwards: %v", report.Damage)
 	}
 	var diverged int
 	err = db.Pool.QueryRow(ctx, `
 		select count(*) filter (where kind = 'restore'), count(replays), count(replay_divergence)
 		from tally.epoch where generation_id = $1`, generation).
 		Scan(&n.WentBack, &n.Replayed, &diverged)
-	if err != nil || diverged > 0 {
-		return fmt.Errorf("%d replays diverged, %v", diverged, err)
+	switch {
+	case err != nil:
+		return fmt.Errorf("count the replays: %w", err)
+	case diverged > 0:
+		return fmt.Errorf("%d replays diverged", diverged)
 	}
 	return equalsBatch(ctx, db, generation, history)
 }

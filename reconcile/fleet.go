@@ -49,18 +49,19 @@ type FleetConfig struct {
 func RunFleet(ctx context.Context, cfg FleetConfig) error {
 	running, stop := context.WithCancel(ctx)
 	f := &fleet{
-		FleetConfig: cfg, running: running, stop: stop,
-		members: map[int32]*member{}, ended: make(chan ended, len(cfg.Shards)),
+		FleetConfig: cfg, members: map[int32]*member{}, ended: make(chan ended, len(cfg.Shards)),
 	}
 	for _, shard := range cfg.Shards {
 		f.members[shard] = &member{}
 	}
 	for _, source := range cfg.Loop.Sources {
-		f.hubs = append(f.hubs, newHub(running, source))
+		f.hubs = append(f.hubs, newHub(source))
 	}
-	err := errors.Join(f.run(), f.settle())
+	err := f.run(running)
+	stop()
+	err = errors.Join(err, f.settle())
 	for _, h := range f.hubs {
-		err = errors.Join(err, h.close())
+		err = errors.Join(err, h.close(ctx))
 	}
 	return err
 }
@@ -68,8 +69,6 @@ func RunFleet(ctx context.Context, cfg FleetConfig) error {
 // fleet is the shards of one process. Its fields belong to the goroutine of RunFleet.
 type fleet struct {
 	FleetConfig
-	running context.Context
-	stop    context.CancelFunc
 	hubs    []*hub
 	members map[int32]*member
 	ended   chan ended
@@ -99,12 +98,12 @@ type ended struct {
 }
 
 // run returns when all is done, the context ends or something cannot heal.
-func (f *fleet) run() error {
+func (f *fleet) run(ctx context.Context) error {
 	ticks := time.NewTicker(f.lookEvery())
 	defer ticks.Stop()
 	for {
-		if err := f.forgive(f.look()); err != nil {
-			return f.unlessStopped(err)
+		if err := f.forgive(f.look(ctx)); err != nil {
+			return unlessStopped(ctx, err)
 		}
 		if f.done() {
 			return f.left
@@ -112,20 +111,19 @@ func (f *fleet) run() error {
 		select {
 		case e := <-f.ended:
 			if err := f.take(e); err != nil {
-				return f.unlessStopped(err)
+				return unlessStopped(ctx, err)
 			}
 		case <-ticks.C:
 			f.tick()
-		case <-f.running.Done():
+		case <-ctx.Done():
 			return nil
 		}
 	}
 }
 
-// settle stops what still runs and waits for it. That a shard is with another worker by now is no
-// error any more, except to a run until the end that was to finish it.
+// settle waits for what still runs after it was stopped. That a shard is with another worker by now
+// is no error any more, except to a run until the end that was to finish it.
 func (f *fleet) settle() error {
-	f.stop()
 	var errs []error
 	for ; f.working > 0; f.working-- {
 		e := <-f.ended
@@ -151,8 +149,8 @@ func (f *fleet) forgive(err error) error {
 	return nil
 }
 
-func (f *fleet) unlessStopped(err error) error {
-	if f.running.Err() != nil && errors.Is(err, context.Canceled) {
+func unlessStopped(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		return nil
 	}
 	return err
@@ -184,11 +182,11 @@ func (f *fleet) tick() {
 }
 
 // look sees which shards there are to take or to ask for.
-func (f *fleet) look() error {
+func (f *fleet) look(ctx context.Context) error {
 	if !f.wants() {
 		return nil
 	}
-	all, err := f.Leases.List(f.running)
+	all, err := f.Leases.List(ctx)
 	if err != nil {
 		return err
 	}
@@ -214,9 +212,9 @@ func (f *fleet) look() error {
 		return f.members[shard].free > looksPerLease
 	})
 	f.tell(leases)
-	f.start(p.take)
+	f.start(ctx, p.take)
 	for _, l := range p.ask {
-		if err := f.Leases.Ask(f.running, l.Shard, l.Worker); err != nil {
+		if err := f.Leases.Ask(ctx, l.Shard, l.Worker); err != nil {
 			return err
 		}
 	}
@@ -246,7 +244,7 @@ func (f *fleet) tell(leases []store.Lease) {
 }
 
 // start runs shards. Those that start when none runs begin to read together.
-func (f *fleet) start(shards []int32) {
+func (f *fleet) start(ctx context.Context, shards []int32) {
 	together := f.working == 0
 	var starting []func()
 	for _, shard := range shards {
@@ -264,7 +262,7 @@ func (f *fleet) start(shards []int32) {
 			}
 		}
 		starting = append(starting, func() {
-			err := f.work(shard, views)
+			err := f.work(ctx, shard, views)
 			for _, v := range views {
 				v.hub.arrive(v)
 			}
@@ -277,7 +275,7 @@ func (f *fleet) start(shards []int32) {
 }
 
 // work runs one shard.
-func (f *fleet) work(shard int32, views []*view) error {
+func (f *fleet) work(ctx context.Context, shard int32, views []*view) error {
 	cfg := f.Loop
 	cfg.Join.Shard, cfg.Join.Shards = shard, f.Of
 	cfg.Join.CacheRows /= len(f.Shards)
@@ -307,7 +305,7 @@ func (f *fleet) work(shard int32, views []*view) error {
 	if f.Adapt != nil {
 		f.Adapt(&cfg)
 	}
-	return Run(f.running, cfg)
+	return Run(ctx, cfg)
 }
 
 // take takes note of how a shard ended; an error is one that stops the process.

@@ -27,11 +27,6 @@ const (
 // they have had. With one view the hub passes through what it reads.
 type hub struct {
 	source Source
-	// ctx is the process's. reading, made of it, ends a read; it is not that of the shard that began
-	// the read, since it serves the others as well.
-	ctx         context.Context
-	reading     context.Context
-	stopReading context.CancelFunc
 
 	mu sync.Mutex
 	// changed is closed, and made anew, whenever a view that waits should look again.
@@ -42,6 +37,9 @@ type hub struct {
 	views map[*view]struct{}
 	// awaited are views that are to open before the first read.
 	awaited map[*view]struct{}
+	// stopReading ends the read under way. The end of the shard that began it does not, since it
+	// serves the others as well.
+	stopReading context.CancelFunc
 
 	// kept are the chunks that a view may still need, the first with the number first.
 	kept  []chunk
@@ -57,9 +55,9 @@ type hub struct {
 	quietSince time.Time
 }
 
-func newHub(ctx context.Context, source Source) *hub {
+func newHub(source Source) *hub {
 	return &hub{
-		source: source, ctx: ctx, changed: make(chan struct{}), views: map[*view]struct{}{},
+		source: source, changed: make(chan struct{}), views: map[*view]struct{}{},
 		awaited: map[*view]struct{}{}, stopReading: func() {},
 	}
 }
@@ -86,12 +84,14 @@ func (h *hub) arrive(v *view) {
 	}
 }
 
-// close waits for a read under way, after the context has ended, and closes the source.
-func (h *hub) close() error {
+// close ends a read under way, waits for it, also after the context has ended, and closes the
+// source.
+func (h *hub) close(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	h.stopReading()
 	for h.busy {
-		h.wait(context.Background(), nil)
+		h.wait(context.WithoutCancel(ctx), nil)
 	}
 	return h.source.Close()
 }
@@ -204,10 +204,6 @@ func (h *hub) find(
 func (h *hub) rewind(v *view) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if len(h.views) == 1 {
-		h.stopReading()
-		h.reading, h.stopReading = context.WithCancel(h.ctx)
-	}
 	h.first += len(h.kept)
 	h.kept, h.held = nil, 0
 	h.base, h.at, h.identity, h.open = v.position, v.position, v.identity, true

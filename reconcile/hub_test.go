@@ -139,7 +139,7 @@ func TestHubReadsOnceForAll(t *testing.T) {
 	t.Parallel()
 	const end = 200_000
 	source := newNumbers(end)
-	h := newHub(t.Context(), source)
+	h := newHub(source)
 	views := make([]*view, 8)
 	for i := range views {
 		views[i] = h.view()
@@ -158,7 +158,7 @@ func TestHubReadsOnceForAll(t *testing.T) {
 	if source.given != end || len(h.kept) != 0 || h.held != 0 {
 		t.Errorf("%d records were read, want %d; %d are kept", source.given, end, h.held)
 	}
-	if source.open || h.close() != nil {
+	if source.open || h.close(t.Context()) != nil {
 		t.Error("the source is open after the last view has closed")
 	}
 }
@@ -179,7 +179,7 @@ func TestHubAtRandom(t *testing.T) {
 			}
 			return nil
 		}
-		h := newHub(t.Context(), source)
+		h := newHub(source)
 		var group sync.WaitGroup
 		for i := range 6 {
 			mine := rand.New(rand.NewPCG(seed, uint64(100+i)))
@@ -211,7 +211,7 @@ func TestHubAtRandom(t *testing.T) {
 
 func TestHubIsBounded(t *testing.T) {
 	t.Parallel()
-	h := newHub(t.Context(), newNumbers(1_000_000))
+	h := newHub(newNumbers(1_000_000))
 	fast, slow := h.view(), h.view()
 	for _, v := range []*view{fast, slow} {
 		if _, err := v.Open(t.Context(), "", ""); err != nil {
@@ -241,7 +241,7 @@ func TestHubIsBounded(t *testing.T) {
 
 func TestHubChecksEachPosition(t *testing.T) {
 	t.Parallel()
-	h := newHub(t.Context(), newNumbers(10_000))
+	h := newHub(newNumbers(10_000))
 	good := h.view()
 	if _, err := good.Open(t.Context(), "", ""); err != nil {
 		t.Fatal(err)
@@ -265,7 +265,7 @@ func BenchmarkHub(b *testing.B) {
 			numbers := newNumbers(int64(b.N) * chunkRecords)
 			var source Source = numbers
 			if through == "view" {
-				source = newHub(b.Context(), numbers).view()
+				source = newHub(numbers).view()
 			}
 			if _, err := source.Open(b.Context(), "", ""); err != nil {
 				b.Fatal(err)

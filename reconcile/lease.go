@@ -17,26 +17,29 @@ const beatsPerLease = 3
 
 // tenure is the time in which an attempt holds its shard.
 type tenure struct {
-	// running ends with the attempt's context, or when the shard is to be given up.
-	running context.Context
-	giveUp  context.CancelCauseFunc
-	stop    context.CancelFunc
-	done    chan struct{}
+	// giveUp ends the attempt's context; cause is why it has ended, nil while it has not.
+	giveUp context.CancelCauseFunc
+	cause  func() error
+	stop   context.CancelFunc
+	done   chan struct{}
 }
 
 // hold extends the lease from now on, also while the attempt reads its state or finishes an epoch.
-func (w *worker) hold(ctx context.Context) *tenure {
-	t := &tenure{done: make(chan struct{})}
-	t.running, t.giveUp = context.WithCancelCause(ctx)
+// The context that it returns ends with the given one, or when the shard is to be given up.
+func (w *worker) hold(ctx context.Context) (context.Context, *tenure) {
+	running, giveUp := context.WithCancelCause(ctx)
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	t.stop = stop
+	t := &tenure{
+		giveUp: giveUp, cause: func() error { return context.Cause(running) },
+		stop: stop, done: make(chan struct{}),
+	}
 	go func() {
 		defer close(t.done)
 		if w.LeaseFor > 0 {
 			w.beat(beating, t, w.LeaseFor/beatsPerLease)
 		}
 	}()
-	return t
+	return running, t
 }
 
 // beat extends the lease every so often. What it finds out ends the run, but not the beat: the
@@ -58,7 +61,7 @@ func (w *worker) beat(ctx context.Context, t *tenure, every time.Duration) {
 			t.giveUp(err)
 		case err != nil && ctx.Err() == nil:
 			w.Logger.Warn("the lease could not be extended", "error", err)
-		case by != "" && t.running.Err() == nil:
+		case by != "" && t.cause() == nil:
 			w.Logger.Info("handing the shard over", "to", by)
 			t.giveUp(ErrHandedOver)
 		}
@@ -70,7 +73,7 @@ func (w *worker) beat(ctx context.Context, t *tenure, every time.Duration) {
 func (t *tenure) end(err error) error {
 	t.stop()
 	<-t.done
-	cause := context.Cause(t.running)
+	cause := t.cause()
 	given := errors.Is(cause, ErrHandedOver) || errors.Is(cause, store.ErrFenced) ||
 		errors.Is(cause, store.ErrWentBack)
 	t.giveUp(nil)

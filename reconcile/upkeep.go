@@ -111,7 +111,7 @@ func (u *upkeep) pays(p *store.Purge) bool {
 
 func (u *upkeep) sweep(ctx context.Context, p *store.Purge) error {
 	begun := time.Now()
-	share := time.Duration(restShare)
+	share := restShare
 	if 2*p.Dead*int64(u.Shards) > p.Rows {
 		share = restShareFull
 	}
@@ -123,7 +123,7 @@ func (u *upkeep) sweep(ctx context.Context, p *store.Purge) error {
 		deleted, more, err = p.Step(ctx)
 		gone += deleted
 		if err == nil && more {
-			err = sleep(ctx, max(share*time.Since(step), time.Millisecond))
+			err = sleep(ctx, max(time.Duration(share)*time.Since(step), time.Millisecond))
 		}
 	}
 	if err != nil {

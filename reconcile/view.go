@@ -117,7 +117,7 @@ func (v *view) Read(
 			h.finish(v, c, skips, err)
 			continue
 		default:
-			h.begin(v, limit)
+			h.begin(ctx, v, limit)
 		}
 		if !h.wait(ctx, patience) {
 			return nil, false, ctx.Err()
@@ -169,10 +169,13 @@ func (h *hub) readHere(ctx context.Context, limit int) (chunk, map[*view]int, er
 }
 
 // begin reads on in a goroutine of its own, so that the view that wants it can go meanwhile.
-func (h *hub) begin(v *view, limit int) {
+func (h *hub) begin(ctx context.Context, v *view, limit int) {
 	h.busy = true
+	ctx, h.stopReading = context.WithCancel(context.WithoutCancel(ctx))
+	stop := h.stopReading
 	go func() {
-		c, skips, err := h.read(h.reading, limit)
+		defer stop()
+		c, skips, err := h.read(ctx, limit)
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		h.finish(v, c, skips, err)
