@@ -230,7 +230,8 @@ func (t *archiveTx) begin(ctx context.Context) error {
 	const settings = "epoch_settings"
 	d := &stream.Delta{WatermarkBefore: t.tip.after, WatermarkAfter: t.tip.after}
 	err := t.store.run(ctx, t.conn, []statement{
-		{name: "begin", sql: "begin"}, {name: settings, sql: t.store.sql(settings)},
+		{name: "begin", sql: "begin"},
+		{name: settings, sql: t.store.sql(settings)},
 		t.statement("lock_shard"), next,
 	}, map[int]reader{3: func(rows *pgconn.ResultReader) error {
 		for rows.NextRow() {

@@ -193,7 +193,7 @@ func TestRestoreBrokenAtEveryStatement(t *testing.T) {
 				len(state.Replays), got, want)
 		}
 		d := busyDelta(3)
-		shift(d, state.Epoch+1, 3)
+		shift(d, state.Epoch+1)
 		e := h.Encode(d)
 		if e.Replays(3, state.Replays[0].Output) {
 			t.Errorf("broken %s: the replay diverged", where)

@@ -38,7 +38,8 @@ var damagedTables = []damaged{
 	}},
 	{
 		"source_offset", "side || '/' || source || '/' || partition",
-		[]string{"source = 'file'", "source = 'old'"}, "partition = 7", nil,
+		[]string{"source = 'file'", "source = 'old'"},
+		"partition = 7", nil,
 	},
 	{"epoch", "epoch::text", []string{"epoch = 8", "epoch = 5"}, "epoch = epoch + 100", nil},
 	{
@@ -46,7 +47,8 @@ var damagedTables = []damaged{
 		[]string{
 			"id = 'l8'", "id = 'm6' and retired_epoch is not null", "id = 'l2'", "id = 'gone6'",
 		},
-		"id = id || 'x'", map[string]string{
+		"id = id || 'x'",
+		map[string]string{
 			"spilled": "a look-up marks all rows anew before it needs it",
 		},
 	},
@@ -68,7 +70,8 @@ var damagedTables = []damaged{
 	{
 		"quarantine", "epoch || ' ' || ordinal",
 		[]string{"epoch = 8 and ordinal = 0", "epoch = 4 and ordinal = 1"},
-		"ordinal = ordinal + 50", map[string]string{"released_at": forPeople},
+		"ordinal = ordinal + 50",
+		map[string]string{"released_at": forPeople},
 	},
 }
 
@@ -260,11 +263,11 @@ func named(list []store.Damage, blow blow, row string) bool {
 }
 
 // restart takes the shard and tells what that found.
-func (o *bundle) restart(
+func (b *bundle) restart(
 	t *testing.T, blow blow, row string, want []string, counts map[string]int,
 	names func([]store.Damage) bool,
 ) string {
-	h, err := o.Take(t.Context(), o.generation, 0, "host/1")
+	h, err := b.Take(t.Context(), b.generation, 0, "host/1")
 	var state store.State
 	if err == nil {
 		state, err = h.Restore(t.Context(), unloaded)
@@ -282,7 +285,7 @@ func (o *bundle) restart(
 		return err.Error()
 	case len(state.Damage) == 0:
 		counts["not found at start"]++
-		if got := o.standing(t); got != want[8] && blow.table.table != "buffer" {
+		if got := b.standing(t); got != want[8] && blow.table.table != "buffer" {
 			t.Errorf("%s (%s): not found at start", blow.sql, row)
 		}
 		return "start goes on"
@@ -291,10 +294,10 @@ func (o *bundle) restart(
 	if !names(state.Damage) {
 		t.Errorf("%s (%s): not named at start: %v", blow.sql, row, state.Damage)
 	}
-	if o.standing(t) != want[state.RestoredTo] {
+	if b.standing(t) != want[state.RestoredTo] {
 		t.Errorf("%s (%s): the state is not that of epoch %d", blow.sql, row, state.RestoredTo)
 	}
-	again, err := o.Verify(t.Context(), o.generation, 0, true)
+	again, err := b.Verify(t.Context(), b.generation, 0, true)
 	if err != nil || len(again.Damage) > 0 {
 		t.Errorf("%s (%s): after going back to %d for %v verify finds %v, %v", blow.sql, row,
 			state.RestoredTo, state.Damage, again.Damage, err)

@@ -113,8 +113,10 @@ func TestFallBack(t *testing.T) {
 		to           int64
 	}{
 		{"a buffer row of the newest", "delete from tally.buffer where added_epoch = 6 and id = 'l6'", 5},
-		{"a buffer row of the one before",
-			`update tally.buffer set attributes = '{"amount":"6.11"}' where id = 'r5'`, 4},
+		{
+			"a buffer row of the one before",
+			`update tally.buffer set attributes = '{"amount":"6.11"}' where id = 'r5'`, 4,
+		},
 		{"an offset", "update tally.source_offset set position = '601'", 6},
 		{"the offsets emptied", "delete from tally.source_offset", 6},
 		{"the watermark", "update tally.shard set watermark = watermark + interval '1 us'", 6},
@@ -152,7 +154,7 @@ func TestFallBack(t *testing.T) {
 					t.Errorf("replays %+v", state.Replays)
 				}
 				d := busyDelta(r.Epoch)
-				shift(d, 8+int64(i), r.Epoch)
+				shift(d, 8+int64(i))
 				e := h.Encode(d)
 				if e.Replays(r.Epoch, r.Output) {
 					t.Errorf("the replay of epoch %d diverged", r.Epoch)
@@ -186,7 +188,7 @@ func (b *bundle) wantCompensated(t testing.TB, to int64) {
 }
 
 // shift makes a delta of one epoch that of another, which replays it.
-func shift(d *stream.Delta, to, from int64) {
+func shift(d *stream.Delta, to int64) {
 	d.Epoch = to
 	for i := range d.Added {
 		d.Added[i].AddedEpoch = to

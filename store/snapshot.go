@@ -278,9 +278,11 @@ func (p *snapshotter) buffer(ctx context.Context, tip *storedManifest) error {
 		return err
 	}
 	if want := tip.counts[countBuffered]; whole != tip.live || p.end.Rows != want {
-		return damageError([]Damage{{"buffer", fmt.Sprintf("live at epoch %d", tip.epoch),
+		return damageError([]Damage{{
+			"buffer", fmt.Sprintf("live at epoch %d", tip.epoch),
 			fmt.Sprintf("%d rows are live, %d by the manifest, and their digests differ",
-				p.end.Rows, want)}})
+				p.end.Rows, want),
+		}})
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func (b *bundle) outcome(t testing.TB) string {
 	t.Helper()
 	var text string
 	err := b.db.Pool.QueryRow(t.Context(), `
-		with shard as (select * from tally.shard where generation_id = $1 and shard = 0)
+		with shard as (select watermark from tally.shard where generation_id = $1 and shard = 0)
 		select concat_ws(E'\n',
 			(select string_agg(concat_ws(' ', encode(match_id, 'hex'), kind, status, left_id,
 				left_revision, right_id, right_revision, key, left_time, right_time, m.horizon,
