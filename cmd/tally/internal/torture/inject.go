@@ -52,7 +52,7 @@ type Injector struct {
 
 	mu      sync.Mutex
 	pending map[int]Fault
-	out     *json.Encoder
+	out     io.Writer
 	// encoded and committed are the newest epochs that are, began the one that the worker found.
 	encoded, committed, began int64
 }
@@ -62,9 +62,7 @@ type Injector struct {
 func NewInjector(
 	faults map[int]Fault, lease time.Duration, out io.Writer, stop context.CancelFunc,
 ) *Injector {
-	return &Injector{
-		lease: lease, stop: stop, pending: maps.Clone(faults), out: json.NewEncoder(out),
-	}
+	return &Injector{lease: lease, stop: stop, pending: maps.Clone(faults), out: out}
 }
 
 // Store puts the injector between a run and its store.
@@ -74,8 +72,8 @@ func (in *Injector) Store(c *store.Config) {
 	c.OnStep = in.onStep
 	c.Configure = func(pool *pgxpool.Config) {
 		// The transaction of a stopped worker holds the shard's row; the server ends it by then.
-		pool.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] =
-			fmt.Sprintf("%dms", (2 * in.lease).Milliseconds())
+		idle := fmt.Sprintf("%dms", (2 * in.lease).Milliseconds())
+		pool.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = idle
 		pool.ConnConfig.AfterNetConnect = in.wire.wrap
 	}
 }
@@ -267,7 +265,13 @@ func (in *Injector) fired(id int, epoch int64) {
 }
 
 // tell writes a line to the lab. Where the lab is gone nobody misses it.
-func (in *Injector) tell(n notice) { _ = in.out.Encode(n) }
+func (in *Injector) tell(n notice) {
+	line, err := json.Marshal(n)
+	if err != nil {
+		panic(fmt.Sprintf("a notice of numbers and strings is no JSON: %v", err))
+	}
+	_, _ = in.out.Write(append(line, '\n'))
+}
 
 // epochKey is where a commit's context has the number of its epoch.
 type epochKey struct{}

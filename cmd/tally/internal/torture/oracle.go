@@ -2,7 +2,7 @@ package torture
 
 import (
 	"context"
-	"crypto/md5"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -24,7 +24,7 @@ func (w *workload) expect(ctx context.Context, conn *pgx.Conn, rule *Rule) (e ex
 			switch {
 			case r.reason != "":
 				e.quarantine = append(e.quarantine,
-					fmt.Sprintf("%s %s %x", r.side, r.reason, md5.Sum(r.line)))
+					fmt.Sprintf("%s %s %x", r.side, r.reason, sha256.Sum256(r.line)))
 			case r.late:
 				e.corrections = append(e.corrections, fmt.Sprintf("%s %s/%d", r.side, r.id, r.revision))
 			default:
