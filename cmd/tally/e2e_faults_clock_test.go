@@ -26,7 +26,7 @@ func TestClocksDiffer(t *testing.T) {
 			p := newProjectIn(t, server.DB(t), fmt.Sprintf(liveConfig, ", idle_after: 30m")+
 				"limits: {max_ahead: 30m, max_skew: 10m}\nlease_for: 2s\n")
 			now := p.serverTime(t)
-			if off := now.Sub(time.Now()) - ahead; off.Abs() > time.Minute {
+			if off := time.Until(now) - ahead; off.Abs() > time.Minute {
 				t.Fatalf("the server's clock is %s off what it should be", off)
 			}
 			line := func(id string, at time.Time) string {

@@ -214,12 +214,13 @@ func (s *storm) oracle(t *testing.T, p *project) []string {
 		ats, gone = append(ats, e.at), append(gone, e.gone)
 	}
 	return p.lines(t, `with raw as (
-		select * from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[],
+		select side, id, key, rev, at, gone
+		from unnest($1::text[], $2::text[], $3::text[], $4::bigint[], $5::timestamptz[],
 			$6::boolean[]) as x (side, id, key, rev, at, gone)
 	), latest as (
-		select distinct on (side, id) * from raw order by side, id, rev desc
-	), l as (select * from latest where side = 'left' and not gone),
-	r as (select * from latest where side = 'right' and not gone),
+		select distinct on (side, id) side, id, key, rev, at, gone from raw order by side, id, rev desc
+	), l as (select id, key, rev, at from latest where side = 'left' and not gone),
+	r as (select id, key, rev, at from latest where side = 'right' and not gone),
 	pairs as (
 		select l.id as l, l.rev as lr, r.id as r, r.rev as rr from l join r on l.key = r.key
 			and r.at between l.at - interval '20 s' and l.at + interval '60 s')

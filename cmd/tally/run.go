@@ -114,10 +114,12 @@ func reconcileWith(
 		Name: c.Name, RuleVersion: string(c.Rule.Version), Rule: []byte(c.RuleJSON()),
 		Shards: c.Shards,
 	})
-	switch {
-	case ctx.Err() != nil:
+	select {
+	case <-ctx.Done():
 		return nil
-	case err != nil:
+	default:
+	}
+	if err != nil {
 		return err
 	}
 	worker := workerName()
