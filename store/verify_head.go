@@ -14,7 +14,7 @@ import (
 // windowTransitions bounds how many transitions a start reads again; those of the newest
 // windowEpochs are read in any case.
 const (
-	windowTransitions = 100_000
+	windowTransitions = 25_000
 	windowEpochs      = 2
 )
 

@@ -45,14 +45,14 @@ func (s *State) attachRows(rows []stream.BufferRow) map[*row]nearness {
 		known, asked := held[b.Key]
 		if !asked {
 			// Tombstones without a key, and markers, have no partners: each is known by its id alone.
-			known = b.Key != "" && s.cfg.owns(b.Key) && s.groups[b.Key] != nil
+			known = b.Key != "" && s.cfg.owns(b.Key) && s.groups.get(b.Key) != nil
 			held[b.Key] = known
 		}
-		if known || s.ids[b.Side][b.ID] != nil {
+		if known || s.ids[b.Side].get(b.ID) != nil {
 			continue
 		}
 		r := &row{BufferRow: *b, marker: !s.cfg.owns(b.Key)}
-		s.ids[b.Side][b.ID] = r
+		s.ids[b.Side].put(r)
 		s.insert(r)
 		s.cached++
 		fresh[r] = buffered
@@ -63,7 +63,7 @@ func (s *State) attachRows(rows []stream.BufferRow) map[*row]nearness {
 // attachResult links one active result to the fresh rows among its members, if the nearer of them
 // is as near as this.
 func (s *State) attachResult(result *stream.Result, fresh map[*row]nearness, near nearness) {
-	left, right := s.ids[stream.Left][result.Left.ID], s.ids[stream.Right][result.Right.ID]
+	left, right := s.ids[stream.Left].get(result.Left.ID), s.ids[stream.Right].get(result.Right.ID)
 	if nearer(fresh[left], fresh[right]) != near {
 		return
 	}
@@ -100,7 +100,7 @@ func nearer(a, b nearness) nearness {
 func (s *State) attachMember(
 	side stream.Side, m stream.Member, key string, fresh map[*row]nearness, near nearness,
 ) *row {
-	r := s.ids[side][m.ID]
+	r := s.ids[side].get(m.ID)
 	switch {
 	case r == nil:
 		r = s.newSealed(side, m, key)
@@ -115,7 +115,7 @@ func (s *State) attachMember(
 // attachSealed notes that an id asked for has left the buffer with an active result. Nothing else
 // of it is known, nor needed.
 func (s *State) attachSealed(side stream.Side, m stream.Member, key string) {
-	if _, asked := s.asked[side][m.ID]; asked && s.ids[side][m.ID] == nil {
+	if _, asked := s.asked[side][m.ID]; asked && s.ids[side].get(m.ID) == nil {
 		s.newSealed(side, m, key).bare = true
 	}
 }
@@ -126,7 +126,7 @@ func (s *State) newSealed(side stream.Side, m stream.Member, key string) *row {
 		Event:   stream.Event{ID: m.ID, Revision: m.Revision, Key: key, Time: m.Time, HasTime: true},
 		Horizon: s.cfg.horizon(side, m.Time),
 	}}
-	s.ids[side][m.ID] = r
+	s.ids[side].put(r)
 	s.depart(r)
 	return r
 }
@@ -141,10 +141,10 @@ func pairGroup(left, right *row) *group {
 
 // insert puts a live row into its group and sets its timer.
 func (s *State) insert(r *row) {
-	g := s.groups[r.Key]
+	g := s.groups.get(r.Key)
 	if g == nil {
 		g = &group{key: r.Key}
-		s.groups[r.Key] = g
+		s.groups.put(g)
 		s.recent.push(g)
 	}
 	s.touch(g)
@@ -198,7 +198,7 @@ func (s *State) Committed(epoch int64) {
 	for due < len(s.leaving) && s.leaving[due].epoch <= epoch {
 		if d := s.leaving[due]; d.row != nil {
 			s.forget(d.row, epoch)
-		} else if d.group.empty() && s.groups[d.group.key] == d.group {
+		} else if d.group.empty() && s.groups.get(d.group.key) == d.group {
 			s.evict(d.group, epoch)
 		}
 		due++
@@ -229,8 +229,8 @@ func (s *State) forget(r *row, committed int64) {
 	if r.phase == sealed && slices.ContainsFunc(r.partners, func(p *row) bool { return p.phase == live }) {
 		return
 	}
-	if r.phase != live && s.ids[r.Side][r.ID] == r {
-		delete(s.ids[r.Side], r.ID)
+	if r.phase != live && s.ids[r.Side].get(r.ID) == r {
+		s.ids[r.Side].delete(r.ID)
 	}
 }
 
@@ -240,7 +240,7 @@ func (s *State) evict(g *group, committed int64) {
 		for _, r := range list {
 			r.phase = evicted
 			r.group = nil
-			delete(s.ids[r.Side], r.ID)
+			s.ids[r.Side].delete(r.ID)
 			s.cached--
 		}
 		for _, r := range list {
@@ -251,7 +251,7 @@ func (s *State) evict(g *group, committed int64) {
 		}
 	}
 	s.recent.remove(g)
-	delete(s.groups, g.key)
+	s.groups.delete(g.key)
 }
 
 // groupList orders groups by use, the most recent first.

@@ -71,7 +71,7 @@ func (s *State) pairsOf(b *stream.Batch, found *stream.Found) int {
 	bound := 0
 	for key, c := range crowds {
 		size := c.batch + c.found
-		if g := s.groups[key]; g != nil {
+		if g := s.groups.get(key); g != nil {
 			size += len(g.sides[stream.Left]) + len(g.sides[stream.Right])
 		}
 		bound += c.batch * (size - 1)
@@ -97,7 +97,7 @@ func (s *State) countPairs(
 		}
 	}
 	for key, c := range crowds {
-		if g := s.groups[key]; g != nil {
+		if g := s.groups.get(key); g != nil {
 			for side := range g.sides {
 				for _, r := range g.sides[side] {
 					c.stored[side] = append(c.stored[side], r.Time)

@@ -10,7 +10,7 @@ func (s *State) Size() Size {
 		recent++
 	}
 	return Size{
-		Rows: s.Held(), Groups: len(s.groups), Timers: len(s.timers),
+		Rows: s.Held(), Groups: s.groups.len(), Timers: len(s.timers),
 		Leaving: len(s.leaving), Recent: recent,
 	}
 }

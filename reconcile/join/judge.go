@@ -122,7 +122,7 @@ func (s *State) standing(c *winner, clock stream.Micros) bool {
 		return false
 	}
 	c.foreign = !s.cfg.owns(event.Key)
-	known := s.ids[c.part.Side][event.ID]
+	known := s.ids[c.part.Side].get(event.ID)
 	late := event.HasTime && s.cfg.late(event.Time, s.watermark)
 	if known != nil && known.phase != gone {
 		c.mine = s.speaks(c, known.Key)

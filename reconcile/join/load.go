@@ -15,7 +15,7 @@ func (s *State) LoadRows(rows []stream.BufferRow) {
 		r := &taken[i]
 		r.BufferRow = rows[i]
 		r.marker = !s.cfg.owns(r.Key)
-		s.ids[r.Side][r.ID] = r
+		s.ids[r.Side].put(r)
 		s.insert(r)
 	}
 	s.cached += int64(len(rows))
@@ -38,7 +38,7 @@ func (s *State) LoadGone(results []stream.Result) { s.link(results, false) }
 func (s *State) link(results []stream.Result, nameGone bool) {
 	for i := range results {
 		result := &results[i]
-		left, right := s.ids[stream.Left][result.Left.ID], s.ids[stream.Right][result.Right.ID]
+		left, right := s.ids[stream.Left].get(result.Left.ID), s.ids[stream.Right].get(result.Right.ID)
 		switch {
 		case left == nil && right == nil:
 			continue

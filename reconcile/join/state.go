@@ -57,8 +57,8 @@ type State struct {
 	target stream.Micros
 	parts  map[stream.Partition]stream.Progress
 
-	groups map[string]*group
-	ids    [2]map[string]*row
+	groups *index[*group]
+	ids    [2]*index[*row]
 	timers timers
 	// buffered counts the live rows stored, cached those of them in memory.
 	buffered, cached int64
@@ -114,6 +114,8 @@ type row struct {
 // joins tells whether the row can have results: it is neither a tombstone nor a marker.
 func (r *row) joins() bool { return !r.Deleted && !r.marker }
 
+func (r *row) name() string { return r.ID }
+
 func (r *row) member() stream.Member {
 	return stream.Member{ID: r.ID, Revision: r.Revision, Time: r.Time}
 }
@@ -129,6 +131,8 @@ type group struct {
 	touched    int64
 	prev, next *group
 }
+
+func (g *group) name() string { return g.key }
 
 func (g *group) empty() bool {
 	return len(g.sides[0])+len(g.sides[1])+len(g.silent) == 0
@@ -150,8 +154,8 @@ func New(cfg Config, start Start) *State {
 	s := &State{
 		cfg: cfg, epoch: start.Epoch, watermark: start.Watermark, target: start.Watermark,
 		parts:    make(map[stream.Partition]stream.Progress, len(start.Progress)),
-		groups:   make(map[string]*group, expected),
-		ids:      [2]map[string]*row{make(map[string]*row, expected), make(map[string]*row, expected)},
+		groups:   newIndex[*group](expected),
+		ids:      [2]*index[*row]{newIndex[*row](expected), newIndex[*row](expected)},
 		buffered: start.Buffered,
 		since:    NewSeen(),
 		spilling: start.Spilled,
@@ -187,7 +191,7 @@ func (s *State) MustSpill() bool { return !s.spilling && s.Held() > s.cfg.CacheR
 func (s *State) Spill() { s.spilling = true }
 
 // Held counts the rows in memory.
-func (s *State) Held() int { return len(s.ids[stream.Left]) + len(s.ids[stream.Right]) }
+func (s *State) Held() int { return s.ids[stream.Left].len() + s.ids[stream.Right].len() }
 
 // complete tells whether every live row is in memory, so that nothing need be looked up.
 func (s *State) complete() bool { return s.cached == s.buffered }
@@ -206,10 +210,10 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 			if r.Reason != "" {
 				continue
 			}
-			if s.ids[part.Side][r.Event.ID] == nil && (!complete || s.mayBeSealed(part.Side, r.Event.ID)) {
+			if s.ids[part.Side].get(r.Event.ID) == nil && (!complete || s.mayBeSealed(part.Side, r.Event.ID)) {
 				asked[part.Side][r.Event.ID] = struct{}{}
 			}
-			if key := r.Event.Key; !complete && key != "" && s.groups[key] == nil && s.cfg.owns(key) {
+			if key := r.Event.Key; !complete && key != "" && s.groups.get(key) == nil && s.cfg.owns(key) {
 				keys[key] = struct{}{}
 			}
 		}

@@ -105,7 +105,7 @@ func (s *State) withdraw(old *row, deleted bool) {
 	}
 	s.remove(old)
 	old.phase = retired
-	delete(s.ids[old.Side], old.ID)
+	s.ids[old.Side].delete(old.ID)
 	s.cached--
 	s.buffered--
 	s.work.delta.Retired = append(s.work.delta.Retired, &old.BufferRow)
@@ -165,7 +165,7 @@ func (w *winner) eventHorizon() stream.Micros {
 
 // partnersOf finds the live rows of the other side within reach, bounds included.
 func (s *State) partnersOf(r *row) []*row {
-	g := s.groups[r.Key]
+	g := s.groups.get(r.Key)
 	if g == nil || !r.joins() {
 		return nil
 	}
@@ -186,13 +186,13 @@ func (s *State) partnersOf(r *row) []*row {
 }
 
 func (s *State) tooHot(r *row, partners int) bool {
-	g := s.groups[r.Key]
+	g := s.groups.get(r.Key)
 	return partners > 0 && g.pairs+partners > s.cfg.MaxPairsPerKey
 }
 
 func (s *State) add(r *row) {
 	s.work.added = append(s.work.added, r)
-	s.ids[r.Side][r.ID] = r
+	s.ids[r.Side].put(r)
 	s.insert(r)
 	s.cached++
 	s.buffered++
