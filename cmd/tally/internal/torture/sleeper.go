@@ -12,7 +12,9 @@ type sleeper struct {
 	fault    Fault
 	since    time.Time
 	tookOver bool
-	awake    chan error
+	// found is the epoch that the other one went on from.
+	found int64
+	awake chan error
 }
 
 // wake lets the sleepers go on whose shard another worker has taken, once they slept long enough.
@@ -53,7 +55,8 @@ func (t *trial) awaken(ctx context.Context) error {
 // off; only one that had nothing left to commit may not notice.
 func (t *trial) hearOut(s *sleeper) error {
 	for n := range s.worker.notices {
-		if n.Committed > s.fault.Epoch {
+		// What it had sent before it was stopped may have been committed until the other one came.
+		if n.Committed > s.fault.Epoch && n.Committed > s.found {
 			s.worker.end()
 			return fmt.Errorf("a worker stopped at %s of epoch %d and was superseded; it woke and "+
 				"committed epoch %d", s.fault.Step, s.fault.Epoch, n.Committed)

@@ -271,7 +271,9 @@ func (t *trial) hear(n notice) (*Fault, error) {
 // tookOver holds what a new worker found against what the last one left.
 func (t *trial) tookOver(epoch int64) error {
 	for _, s := range t.asleep {
-		s.tookOver = true
+		if !s.tookOver {
+			s.tookOver, s.found = true, epoch
+		}
 	}
 	if t.unknown > 0 {
 		if epoch >= t.unknown {
