@@ -11,17 +11,21 @@ import (
 	"github.com/tallystick/tallystick/testenv/oracle"
 )
 
+// live is true of the rows that a start reads; of another one only a deep verification knows.
+const live = `retired_epoch is null and horizon >= (
+	select watermark from tally.shard s where s.generation_id = buffer.generation_id)`
+
 // damages change one row of what a generation has stored, of the last epochs where there is a
 // choice, and give the table.
 var damages = []struct{ table, sql string }{
 	{"buffer", `update tally.buffer set attributes = '{"forged":1}' where ctid = (
-		select ctid from tally.buffer where generation_id = $1
+		select ctid from tally.buffer where generation_id = $1 and ` + live + `
 		order by added_epoch desc, id limit 1)`},
 	{"buffer", `update tally.buffer set event_time = event_time + interval '1 microsecond'
-		where ctid = (select ctid from tally.buffer where generation_id = $1
+		where ctid = (select ctid from tally.buffer where generation_id = $1 and ` + live + `
 			and event_time is not null order by added_epoch desc, id desc limit 1)`},
 	{"buffer", `delete from tally.buffer where ctid = (
-		select ctid from tally.buffer where generation_id = $1
+		select ctid from tally.buffer where generation_id = $1 and ` + live + `
 		order by added_epoch desc, id limit 1)`},
 	{"match", `update tally.match set status = 'superseded' where ctid = (
 		select ctid from tally.match where generation_id = $1
