@@ -43,7 +43,9 @@ func (in *intake) again(ctx context.Context, recorded *store.Recorded) (*stream.
 			if err := in.readTo(ctx, f, part, p.To); err != nil {
 				return nil, err
 			}
-			f.to, f.identity = p.To, p.Identity
+			if p.From != p.To { // else nothing is known of it that its opening has not told
+				f.to, f.identity = p.To, p.Identity
+			}
 			part.To, part.Identity = p.To, p.Identity
 			// What the join makes of a silence or an end is what it made of it then.
 			part.CaughtUp = p.Idle
