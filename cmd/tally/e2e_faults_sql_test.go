@@ -105,7 +105,7 @@ func TestConflicts(t *testing.T) {
 			"default_transaction_isolation = 'repeatable read'",
 			"update tally.shard set watermark = watermark", "commit",
 		},
-		"lock timeout": {"lock_timeout = '30ms'", "lock table tally.shard", "select pg_sleep(0.3)"},
+		"lock timeout": {"lock_timeout = '30ms'", "lock table tally.shard", "select pg_sleep(3)"},
 		// The epoch waits for longer than deadlock_timeout when the other joins the circle, so it is
 		// the other that finds it, if it looks at once; it does not, and the epoch looks again.
 		"deadlock": {
