@@ -133,9 +133,9 @@ func TestConflicts(t *testing.T) {
 			}
 			p.both(t, 1)
 			if name != "lock timeout" {
-				p.waitFor(t, "the epoch waits", `select 'waits' from pg_locks where not granted
-					and database = (select oid from pg_database where datname = current_database())
-					or not granted and locktype = 'transactionid' limit 1`, "waits")
+				p.waitFor(t, "the epoch waits", `select distinct 'waits' from pg_stat_activity
+					where datname = current_database() and wait_event_type = 'Lock'
+						and query like '-- Moves %'`, "waits")
 			}
 			_, err = conn.Exec(t.Context(), c.then)
 			if err := errors.Join(err, conn.Close(t.Context())); err != nil {
