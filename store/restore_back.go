@@ -255,25 +255,10 @@ func (b *backStep) readBack(ctx context.Context, conn *pgconn.PgConn) error {
 		id, to := stream.MatchID(v[0]), stream.Status(v[1])
 		scratch = appendOutput(scratch[:0], &id, to, stream.Reason(v[2]), v[3])
 		output.Write(scratch)
-		countOutput(n, to)
+		n.Count(to)
 	})
 	output.Sum(b.manifest.output[:0])
 	return err
-}
-
-func countOutput(n *stream.Counts, to stream.Status) {
-	switch to {
-	case stream.Matched:
-		n.Paired++
-	case stream.Provisional:
-		n.ProvisionalOpened++
-	case stream.Retracted:
-		n.Retracted++
-	case stream.Superseded:
-		n.Superseded++
-	case stream.Final:
-		n.Final++
-	}
 }
 
 // takeSaid takes what damaged rows say that are withdrawn now: the replay writes them whole.

@@ -177,7 +177,7 @@ var statementNames = []string{
 	"verify_first_epochs", "verify_known", "verify_results", "verify_outputs", "verify_pasts",
 	"verify_cross_serving", "verify_cross_attempts", "verify_cross_partners",
 	"verify_cross_members", "verify_cross_aside", "verify_cross_epochs",
-	"restore_shard", "missing_shard", "restore_number", "restore_fence", "restore_buffer", "restore_offsets", "restore_results", "restore_said",
-	"restore_aside", "restore_released", "restore_manifests", "restore_attempts", "restore_note",
+	"restore_shard", "missing_shard", "restore_number", "restore_fence", "restore_buffer",
+	"restore_offsets", "restore_results", "restore_said", "restore_aside", "restore_released", "restore_manifests", "restore_attempts", "restore_note",
 	"restore_outputs",
 }

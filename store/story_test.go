@@ -165,18 +165,7 @@ func (s *story) count(d *stream.Delta) {
 	n.Late, n.Quarantined = int64(len(d.Corrections)), int64(len(d.Quarantined))
 	n.Read = n.Accepted + n.Duplicate + n.Stale + n.OutOfShard + n.Late + n.Quarantined
 	for i := range d.Changes {
-		switch d.Changes[i].Status {
-		case stream.Matched:
-			n.Paired++
-		case stream.Provisional:
-			n.ProvisionalOpened++
-		case stream.Retracted:
-			n.Retracted++
-		case stream.Superseded:
-			n.Superseded++
-		case stream.Final:
-			n.Final++
-		}
+		n.Count(d.Changes[i].Status)
 	}
 	n.Expired, n.Buffered = int64(len(d.Expired)), int64(len(s.live))
 }

@@ -260,16 +260,9 @@ func (d *head) window() int64 {
 
 // pooled gives a query on connections of the pool, tried again while Postgres is away.
 func (s *Store) pooled() query {
+	once := s.once()
 	return func(ctx context.Context, st statement, reset func(), row func(v [][]byte)) error {
-		return s.retry(ctx, func() error {
-			conn, err := s.pool.Acquire(ctx)
-			if err != nil {
-				return err
-			}
-			defer conn.Release()
-			reset()
-			return readAll(ctx, conn.Conn().PgConn(), st, row)
-		})
+		return s.retry(ctx, func() error { return once(ctx, st, reset, row) })
 	}
 }
 

@@ -238,7 +238,7 @@ func (o *outputCheck) add(t *transition, row *standing, exists bool) {
 	}
 	o.count[t.epoch]++
 	o.last[t.epoch] = max(o.last[t.epoch], int64(t.ordinal))
-	countOutput(&o.counts, stream.Status(t.to))
+	o.counts.Count(stream.Status(t.to))
 	if (!exists || row.bad || o.known.results[t.id]) && stream.Status(t.to).Active() {
 		o.touched[t.epoch] = true // the row is named, or was
 	}

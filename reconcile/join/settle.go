@@ -113,7 +113,7 @@ func (s *State) finish() *stream.Delta {
 	d.Changes = s.appendChanges(d.Changes, s.work.withdrawn)
 	d.Changes = s.appendChanges(d.Changes, s.work.opened)
 	for i := range d.Changes {
-		count(&d.Counts, d.Changes[i].Status)
+		d.Counts.Count(d.Changes[i].Status)
 	}
 	return d
 }
@@ -182,20 +182,5 @@ func (s *State) remember(p pair) {
 	}
 	if p.right != nil {
 		s.since.Add(stream.Right, p.right.ID)
-	}
-}
-
-func count(c *stream.Counts, status stream.Status) {
-	switch status {
-	case stream.Matched:
-		c.Paired++
-	case stream.Provisional:
-		c.ProvisionalOpened++
-	case stream.Final:
-		c.Final++
-	case stream.Retracted:
-		c.Retracted++
-	case stream.Superseded:
-		c.Superseded++
 	}
 }

@@ -147,6 +147,22 @@ type Counts struct {
 	Expired, Buffered int64
 }
 
+// Count counts one transition by the status that it led to.
+func (c *Counts) Count(to Status) {
+	switch to {
+	case Matched:
+		c.Paired++
+	case Provisional:
+		c.ProvisionalOpened++
+	case Retracted:
+		c.Retracted++
+	case Superseded:
+		c.Superseded++
+	case Final:
+		c.Final++
+	}
+}
+
 // Balanced tells whether every record read is accounted for.
 func (c *Counts) Balanced() bool {
 	return c.Read == c.Accepted+c.Duplicate+c.Stale+c.Late+c.Quarantined+c.OutOfShard
