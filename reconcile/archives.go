@@ -118,9 +118,9 @@ type archivedShard struct {
 
 // Restore implements Shard.
 func (s *archivedShard) Restore(
-	ctx context.Context, begin func(store.State) store.Loader,
+	ctx context.Context, depth store.Depth, begin func(store.State) store.Loader,
 ) (store.State, error) {
-	state, err := s.Shard.Restore(ctx, begin)
+	state, err := s.Shard.Restore(ctx, depth, begin)
 	var damaged *store.DamageError
 	if !errors.As(err, &damaged) {
 		return state, err
@@ -133,7 +133,7 @@ func (s *archivedShard) Restore(
 	if restoreErr != nil {
 		return state, errors.Join(err, restoreErr)
 	}
-	state, err = s.Shard.Restore(ctx, begin)
+	state, err = s.Shard.Restore(ctx, depth, begin)
 	state.Damage = append(found, state.Damage...)
 	if state.RestoredFrom == 0 {
 		state.RestoredFrom, state.RestoredTo = from, epoch

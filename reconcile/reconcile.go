@@ -42,7 +42,10 @@ type Source interface {
 type Shard interface {
 	Fetch(ctx context.Context, needs stream.Needs, watermark stream.Micros) (
 		stream.Found, stream.Micros, error)
-	Restore(ctx context.Context, begin func(store.State) store.Loader) (store.State, error)
+	Restore(ctx context.Context, depth store.Depth, begin func(store.State) store.Loader) (
+		store.State, error)
+	// CheckResults reads the results again that Restore leaves out.
+	CheckResults(ctx context.Context) error
 	Spill(ctx context.Context, watermark stream.Micros) error
 	ResultIDs(ctx context.Context, yield func(stream.Side, string)) error
 	Encode(d *stream.Delta) *store.Epoch
@@ -89,10 +92,17 @@ const leaveTimeout = 5 * time.Second
 // wrap store.ErrHeld, ErrHandedOver, store.ErrFenced, stream.ErrPositionLost or what the store or a
 // source returned.
 func Run(ctx context.Context, cfg Config) error {
-	maxEvents, timeouts := cfg.MaxEvents, 0
+	maxEvents, timeouts, depth := cfg.MaxEvents, 0, store.Quick
 	for {
-		w := &worker{Config: cfg, maxEvents: maxEvents, stopLearning: func() {}}
+		w := &worker{Config: cfg, maxEvents: maxEvents, depth: depth}
 		err := w.attempt(ctx)
+		if errors.Is(err, store.ErrDamaged) && depth == store.Quick && ctx.Err() == nil {
+			cfg.Logger.Error("stored rows turned out to be damaged, looking for an epoch that verifies",
+				"error", err)
+			depth = store.Thorough
+			continue
+		}
+		depth = store.Quick
 		if errors.Is(err, store.ErrWentBack) && ctx.Err() == nil {
 			cfg.Logger.Warn("going on from the older epoch, if the sources still have what follows it",
 				"error", err)
@@ -121,6 +131,7 @@ func Run(ctx context.Context, cfg Config) error {
 // worker is one attempt over the shard.
 type worker struct {
 	Config
+	depth store.Depth
 	// maxEvents is halved by a statement timeout and grows back.
 	maxEvents int
 	shard     Shard
@@ -133,13 +144,9 @@ type worker struct {
 	committed chan error
 	// failed ends the wait for records when a commit has failed; settled is true after the first
 	// that has not.
-	failed  context.CancelFunc
-	settled bool
-	// seen gives the ids of the results before this attempt once they have been read. Reading them
-	// begins, with learn, after the first commit, which somebody may wait for.
-	seen         chan *join.Seen
-	learn        func() (stop func())
-	stopLearning func()
+	failed     context.CancelFunc
+	settled    bool
+	background *background
 }
 
 func (w *worker) attempt(outer context.Context) (err error) {
@@ -167,8 +174,8 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	defer failed()
 	w.failed = failed
 	defer w.keepUp(running)()
-	w.learn = func() (stop func()) { return w.learnSeen(running, state.Epoch) }
-	defer func() { w.stopLearning() }()
+	w.background = w.readOn(running, state.Epoch)
+	defer func() { err = errors.Join(err, w.background.end()) }()
 	err = w.replay(running, state.Replays)
 	switch {
 	case err == nil:
@@ -176,7 +183,11 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	case running.Err() != nil && errors.Is(err, running.Err()):
 		err = nil // the next attempt replays the rest
 	}
-	return errors.Join(err, w.settle())
+	err = errors.Join(err, w.settle())
+	if w.UntilEnd && err == nil && ctx.Err() == nil {
+		err = w.background.wait()
+	}
+	return err
 }
 
 // leave ends the attempt on record, also after the context has ended. Where that fails nothing is
@@ -207,7 +218,7 @@ func (w *worker) leave(ctx context.Context, cause error) {
 func (w *worker) restore(ctx context.Context) (store.State, error) {
 	fits := false
 	defer pauseCollector()()
-	stored, err := w.shard.Restore(ctx, func(stored store.State) store.Loader {
+	stored, err := w.shard.Restore(ctx, w.depth, func(stored store.State) store.Loader {
 		fits = stored.Buffered <= int64(w.Join.CacheRows)
 		w.state = join.New(w.Join, join.Start{
 			Epoch: stored.Epoch, Watermark: stored.Watermark,
@@ -216,7 +227,7 @@ func (w *worker) restore(ctx context.Context) (store.State, error) {
 		if !fits {
 			return nil
 		}
-		return w.state
+		return w.state.LoadRows
 	})
 	if len(stored.Damage) > 0 {
 		w.tellDamage(&stored, err)
@@ -235,32 +246,6 @@ func (w *worker) tellDamage(stored *store.State, err error) {
 	if err == nil {
 		w.Logger.Warn("went back to an epoch that verifies", "from_epoch", stored.RestoredFrom,
 			"to_epoch", stored.RestoredTo, "to_replay", len(stored.Replays))
-	}
-}
-
-// learnSeen reads beside the loop which ids have had a result, so that others need not be looked up
-// when they come. It returns what stops it.
-func (w *worker) learnSeen(ctx context.Context, epoch int64) (stop func()) {
-	if epoch == 0 {
-		return func() {}
-	}
-	ctx, cancel := context.WithCancel(ctx)
-	w.seen = make(chan *join.Seen, 1)
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		seen := join.NewSeen()
-		if err := w.shard.ResultIDs(ctx, seen.Add); err != nil {
-			if ctx.Err() == nil {
-				w.Logger.Warn("ids of earlier results are not known, each new id is looked up", "error", err)
-			}
-			return
-		}
-		w.seen <- seen
-	}()
-	return func() {
-		cancel()
-		<-done
 	}
 }
 
@@ -315,7 +300,7 @@ func (w *worker) epoch(
 	ctx context.Context, batch *stream.Batch, recorded *store.Recorded,
 ) error {
 	select {
-	case seen := <-w.seen:
+	case seen := <-w.background.seen:
 		w.state.Know(seen)
 	default:
 	}
@@ -376,10 +361,8 @@ func (w *worker) settle() error {
 	if err := <-w.committed; err != nil {
 		return fmt.Errorf("epoch %d: %w", delta.Epoch, err)
 	}
-	if !w.settled {
-		w.settled = true
-		w.stopLearning = w.learn()
-	}
+	w.settled = true
+	w.background.begin()
 	w.state.Committed(delta.Epoch)
 	w.maxEvents = min(w.maxEvents+w.maxEvents/8+1, w.MaxEvents)
 	return nil

@@ -174,7 +174,7 @@ func TestRestoreBrokenAtEveryStatement(t *testing.T) {
 			t.Fatal("nothing was damaged")
 		}
 		damaged := other.standing(t)
-		_, err := h.Restore(br.arm(t), unloaded)
+		_, err := h.Restore(br.arm(t), store.Quick, unloaded)
 		where := br.disarm()
 		// After the COMMIT it verifies again, which a cancelled context ends.
 		if (err == nil) != (where == "") && where != "after commit" {

@@ -267,12 +267,28 @@ func (b *bundle) restart(
 	t *testing.T, blow blow, row string, want []string, counts map[string]int,
 	names func([]store.Damage) bool,
 ) string {
-	h, err := b.Take(t.Context(), b.generation, 0, "host/1")
 	var state store.State
-	if err == nil {
-		state, err = h.Restore(t.Context(), unloaded)
-	}
 	var damage *store.DamageError
+	var err error
+	for _, depth := range []store.Depth{store.Quick, store.Thorough} {
+		var h *store.Shard
+		if h, err = b.Take(t.Context(), b.generation, 0, "host/1"); err != nil {
+			break
+		}
+		if state, err = h.Restore(t.Context(), depth, unloaded); err != nil || len(state.Damage) > 0 {
+			break
+		}
+		// As the loop does: what the check finds beside the work makes it begin again.
+		if err := h.CheckResults(t.Context()); err == nil {
+			break
+		} else if depth == store.Thorough || !errors.As(err, &damage) || !names(damage.Found) {
+			t.Errorf("%s (%s): beside the work: %v", blow.sql, row, err)
+		}
+		counts["found beside the work"]++
+		if err := h.Leave(t.Context(), "damaged"); err != nil {
+			t.Fatal(err)
+		}
+	}
 	switch {
 	case errors.As(err, &damage):
 		counts["refused at start"]++

@@ -72,6 +72,7 @@ func (h *Shard) encodeNeeds(needs *stream.Needs, watermark stream.Micros) statem
 	array(a, timeArray, needs.Due, func(b []byte, r *row) []byte { return appendTime(b, r.From) })
 	array(a, timeArray, needs.Due, func(b []byte, r *row) []byte { return appendTime(b, r.To) })
 	a.int8(int64(needs.DueMax))
+	addEvents(a, eventIDs(needs.Results))
 	return s
 }
 

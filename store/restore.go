@@ -26,20 +26,21 @@ type Recorded struct {
 // restoresMax bounds how often a start goes back: what an epoch that was verified leads to verifies.
 const restoresMax = 3
 
-// Loader takes what Restore reads of a state: the live rows, then the active results that have one
-// of them as a member, both in parts, then the other active results of the events that Gone names.
-//
-// It may keep the values that it is given, but not the slices.
-type Loader interface {
-	LoadRows(rows []stream.BufferRow)
-	LoadResults(results []stream.Result)
-	// Gone gives ids by side: the members of those results that are not among the rows.
-	Gone() [2][]string
-	LoadGone(results []stream.Result)
-}
+// Depth says how much of the results a start reads again.
+type Depth uint8
 
-// Restore verifies what is stored of the shard, and reads it. It is called once, after Take and
-// before anything else.
+const (
+	// Quick reads those that the newest epoch changed: CheckResults reads the others, beside the work.
+	Quick Depth = iota
+	// Thorough reads all that CheckResults does.
+	Thorough
+)
+
+// Loader takes live rows, in parts. It may keep the values that it is given, but not the slice.
+type Loader func(rows []stream.BufferRow)
+
+// Restore verifies what is stored of the shard, and reads its live rows. It is called once, after
+// Take and before anything else.
 //
 // Where the newest epoch does not verify, the shard first goes back, in one transaction, to the
 // newest earlier one that does; State.Damage then says why, and State.Replays which discarded epochs
@@ -49,8 +50,10 @@ type Loader interface {
 // What is read goes to the loader that begin gives for the state, nil for a state that is not to be
 // loaded: it is verified all the same. While that goes on, something may turn out to be damaged, or
 // the connection be lost; then begin is called again, and what the loader before it got is void.
-func (h *Shard) Restore(ctx context.Context, begin func(State) Loader) (State, error) {
-	state, err := h.restore(ctx, begin)
+func (h *Shard) Restore(
+	ctx context.Context, depth Depth, begin func(State) Loader,
+) (State, error) {
+	state, err := h.restore(ctx, depth, begin)
 	if err != nil {
 		return state, fmt.Errorf("verify shard %d: %w", h.shard, err)
 	}
@@ -58,11 +61,13 @@ func (h *Shard) Restore(ctx context.Context, begin func(State) Loader) (State, e
 	return state, nil
 }
 
-func (h *Shard) restore(ctx context.Context, begin func(State) Loader) (state State, _ error) {
+func (h *Shard) restore(
+	ctx context.Context, depth Depth, begin func(State) Loader,
+) (state State, _ error) {
 	for range restoresMax {
 		var d *head
 		err := h.store.retry(ctx, func() (err error) {
-			d, err = h.inspect(ctx, &state, begin)
+			d, err = h.inspect(ctx, depth, &state, begin)
 			return err
 		})
 		if err != nil {
@@ -88,9 +93,9 @@ func (h *Shard) restore(ctx context.Context, begin func(State) Loader) (state St
 	return state, damageError(state.Damage)
 }
 
-// inspect verifies the shard and loads its live rows and their results, in one pass.
+// inspect verifies the shard and loads its live rows, in one pass.
 func (h *Shard) inspect(
-	ctx context.Context, state *State, begin func(State) Loader,
+	ctx context.Context, depth Depth, state *State, begin func(State) Loader,
 ) (*head, error) {
 	d, err := readHead(ctx, h, h.store.once(), h.store.retain)
 	if err != nil {
@@ -106,20 +111,14 @@ func (h *Shard) inspect(
 	if d.found.empty() {
 		loader = begin(*state)
 	}
-	if err := d.load(ctx, loader); err != nil {
-		return nil, err
-	}
-	if loader != nil && d.found.empty() {
-		return d, d.loadGone(ctx, loader)
-	}
-	return d, nil
+	return d, d.load(ctx, depth, loader)
 }
 
-// load checks rows and results, each on a connection of its own, and hands them to the loader while
-// it goes on.
-func (d *head) load(ctx context.Context, loader Loader) error {
+// load checks rows and results, each on a connection of its own, and hands the rows to the loader
+// while it goes on.
+func (d *head) load(ctx context.Context, depth Depth, loader Loader) error {
 	var damagedRows, damagedResults findings
-	rows, results := newParts[stream.BufferRow](loader), newParts[stream.Result](loader)
+	rows := newParts(loader)
 	group, both := errgroup.WithContext(ctx)
 	group.Go(func() error {
 		defer rows.close()
@@ -127,9 +126,11 @@ func (d *head) load(ctx context.Context, loader Loader) error {
 		return err
 	})
 	group.Go(func() error {
-		defer results.close()
 		window := d.window()
-		_, _, err := d.results(both, window, &damagedResults, results)
+		if depth == Quick {
+			window = d.tip().epoch
+		}
+		_, _, err := d.results(both, depth, window, &damagedResults)
 		if err == nil {
 			_, err = d.aside(both, window, &damagedResults)
 		}
@@ -137,12 +138,8 @@ func (d *head) load(ctx context.Context, loader Loader) error {
 	})
 	if loader != nil {
 		for part := range rows.list {
-			loader.LoadRows(part)
+			loader(part)
 			rows.recycle(part)
-		}
-		for part := range results.list {
-			loader.LoadResults(part)
-			results.recycle(part)
 		}
 	}
 	err := group.Wait()
@@ -151,51 +148,26 @@ func (d *head) load(ctx context.Context, loader Loader) error {
 	return err
 }
 
-// loadGone looks up the results that have no live member but belong to partners of live ones.
-func (d *head) loadGone(ctx context.Context, loader Loader) error {
-	gone := loader.Gone()
-	if len(gone[stream.Left])+len(gone[stream.Right]) == 0 {
-		return nil
-	}
-	s := d.shard.loading("load_gone", d.tip().after)
-	addEvents(&s.args, eventIDs(gone))
-	dec := decoder{shard: d.shard}
-	var list []stream.Result
-	err := d.query(ctx, s, func() {}, func(v [][]byte) {
-		list = append(list, dec.result(v[:2], v[2:]))
-	})
-	if err != nil {
-		return fmt.Errorf("read the results of partners: %w", err)
-	}
-	for _, bad := range dec.damage {
-		d.found.note(saidDamaged, bad.Table, bad.Row, "%s", bad.What)
-	}
-	loader.LoadGone(list)
-	return nil
-}
-
-// parts hands values on in parts, to whoever reads list; to nobody where there is no loader.
-type parts[T any] struct {
-	list chan []T
+// parts hands rows on in parts, to whoever reads list; to nobody where there is no loader.
+type parts struct {
+	list chan []stream.BufferRow
 	// free are parts that were taken in and may be filled again.
-	free chan []T
-	next []T
+	free chan []stream.BufferRow
+	next []stream.BufferRow
 }
 
-const (
-	partSize = 1024
-	// partsAhead lets results wait for the rows to be taken in.
-	partsAhead = 1024
-)
+const partSize, partsAhead = 1024, 16
 
-func newParts[T any](loader Loader) *parts[T] {
+func newParts(loader Loader) *parts {
 	if loader == nil {
 		return nil
 	}
-	return &parts[T]{list: make(chan []T, partsAhead), free: make(chan []T, partsAhead)}
+	return &parts{
+		list: make(chan []stream.BufferRow, partsAhead), free: make(chan []stream.BufferRow, partsAhead),
+	}
 }
 
-func (p *parts[T]) add(ctx context.Context, value T) {
+func (p *parts) add(ctx context.Context, row stream.BufferRow) {
 	if p == nil {
 		return
 	}
@@ -203,15 +175,15 @@ func (p *parts[T]) add(ctx context.Context, value T) {
 		select {
 		case p.next = <-p.free:
 		default:
-			p.next = make([]T, 0, partSize)
+			p.next = make([]stream.BufferRow, 0, partSize)
 		}
 	}
-	if p.next = append(p.next, value); len(p.next) == partSize {
+	if p.next = append(p.next, row); len(p.next) == partSize {
 		p.flush(ctx)
 	}
 }
 
-func (p *parts[T]) flush(ctx context.Context) {
+func (p *parts) flush(ctx context.Context) {
 	if p == nil || len(p.next) == 0 {
 		return
 	}
@@ -222,15 +194,15 @@ func (p *parts[T]) flush(ctx context.Context) {
 	p.next = nil
 }
 
-// recycle gives a part back whose values have been taken in.
-func (p *parts[T]) recycle(part []T) {
+// recycle gives a part back whose rows have been taken in.
+func (p *parts) recycle(part []stream.BufferRow) {
 	select {
 	case p.free <- part[:0]:
 	default:
 	}
 }
 
-func (p *parts[T]) close() {
+func (p *parts) close() {
 	if p != nil {
 		close(p.list)
 	}

@@ -53,7 +53,7 @@ func (b *bundle) surviveRestoring(t *testing.T, when cut, k, times int) bool {
 		t.Fatalf("%d rows damaged", damaged)
 	}
 	f.arm(when, k, times, 2)
-	state, err := h.Restore(t.Context(), unloaded)
+	state, err := h.Restore(t.Context(), store.Quick, unloaded)
 	hits := f.disarm()
 	if err != nil {
 		t.Fatalf("cut at %d: %v", k, err)
@@ -86,7 +86,7 @@ func TestRestoreIsFenced(t *testing.T) {
 	b.take(t, b.Store)
 	b.exec(t, "update tally.shard set watermark = watermark + interval '1 us'")
 	before := b.dump(t)
-	if _, err := h.Restore(t.Context(), unloaded); !errors.Is(err, store.ErrFenced) {
+	if _, err := h.Restore(t.Context(), store.Quick, unloaded); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("restore after the shard was taken: %v, want ErrFenced", err)
 	}
 	wantSame(t, b.dump(t), before)

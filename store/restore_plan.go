@@ -36,7 +36,7 @@ func (h *Shard) plan(ctx context.Context, first *findings) (*plan, error) {
 		return nil, err
 	}
 	from := d.retainedFrom()
-	if _, _, err := d.results(ctx, from, &d.found, nil); err != nil {
+	if _, _, err := d.results(ctx, Thorough, from, &d.found); err != nil {
 		return nil, err
 	}
 	if _, err := d.aside(ctx, from, &d.found); err != nil {

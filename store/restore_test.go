@@ -7,21 +7,10 @@ import (
 	"github.com/tallystick/tallystick/store"
 )
 
-// collector is a loader that keeps what it gets.
-type collector struct {
-	stream.Found
-	gone [2][]string
-}
+// collector keeps the rows that it gets.
+type collector struct{ rows []stream.BufferRow }
 
-func (c *collector) LoadRows(rows []stream.BufferRow) { c.Rows = append(c.Rows, rows...) }
-
-func (c *collector) LoadResults(results []stream.Result) {
-	c.Results = append(c.Results, results...)
-}
-
-func (c *collector) Gone() [2][]string { return c.gone }
-
-func (c *collector) LoadGone(results []stream.Result) { c.LoadResults(results) }
+func (c *collector) load(rows []stream.BufferRow) { c.rows = append(c.rows, rows...) }
 
 // TestRestoreOfWhatWasWritten reads back a shard that nobody touched.
 func TestRestoreOfWhatWasWritten(t *testing.T) {
@@ -30,7 +19,8 @@ func TestRestoreOfWhatWasWritten(t *testing.T) {
 	h := b.shard
 	for epoch := range int64(7) {
 		var found collector
-		state, err := h.Restore(t.Context(), func(store.State) store.Loader { return &found })
+		state, err := h.Restore(t.Context(), store.Quick,
+			func(store.State) store.Loader { return found.load })
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -38,8 +28,10 @@ func TestRestoreOfWhatWasWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantRows(t, found.Rows, want.Rows...)
-		wantResults(t, found.Results, want.Results...)
+		wantRows(t, found.rows, want.Rows...)
+		if err := h.CheckResults(t.Context()); err != nil {
+			t.Error(err)
+		}
 		if state.Epoch != epoch || len(state.Damage) != 0 || len(state.Replays) != 0 {
 			t.Errorf("restored %+v, want epoch %d", state, epoch)
 		}
@@ -87,7 +79,7 @@ func unloaded(store.State) store.Loader { return nil }
 
 func restore(t testing.TB, h *store.Shard) store.State {
 	t.Helper()
-	state, err := h.Restore(t.Context(), unloaded)
+	state, err := h.Restore(t.Context(), store.Thorough, unloaded)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,7 +100,7 @@ func archivedBundle(t *testing.T) (b *bundle, file []byte, want string) {
 // wantReplayed takes the shard as a worker does, reads the discarded epochs again, and compares.
 func (b *bundle) wantReplayed(t testing.TB, h *store.Shard, want string) {
 	t.Helper()
-	state, err := h.Restore(t.Context(), func(store.State) store.Loader { return nil })
+	state, err := h.Restore(t.Context(), store.Quick, func(store.State) store.Loader { return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -327,7 +327,7 @@ func TestArchiveSurvivesLostConnections(t *testing.T) {
 					want = b.outcome(t)
 				}
 				wantSame(t, b.outcome(t), want)
-				state, err := h.Restore(t.Context(), func(store.State) store.Loader { return nil })
+				state, err := h.Restore(t.Context(), store.Quick, func(store.State) store.Loader { return nil })
 				if err != nil || len(state.Damage) > 0 || len(state.Replays) != 5 {
 					t.Fatalf("cut at %d: %+v %v", k, state, err)
 				}
@@ -371,7 +371,7 @@ func TestArchiveSurvivesBeingKilled(t *testing.T) {
 		}
 		sent := slices.Index(steps, "commit")
 		if sent >= 0 && sent < len(steps)-1 { // it is told before and after
-			state, err := h.Restore(t.Context(), func(store.State) store.Loader { return nil })
+			state, err := h.Restore(t.Context(), store.Quick, func(store.State) store.Loader { return nil })
 			if err != nil || len(state.Damage) > 0 {
 				t.Fatalf("killed after the commit: %+v %v", state, err)
 			}

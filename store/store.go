@@ -157,7 +157,7 @@ func poolConfig(config Config) (*pgxpool.Config, error) {
 }
 
 var statementNames = []string{
-	"clock", "fetch", "load_rows", "load_results", "load_gone", "spill",
+	"clock", "fetch", "load_rows", "spill",
 	"result_ids",
 	"epoch_settings", "epoch_fence", "epoch_retire", "epoch_upsert", "epoch_corrections",
 	"epoch_quarantine", "epoch_resolve", "epoch_offsets", "epoch_manifest", "epoch_notify",
@@ -172,7 +172,7 @@ var statementNames = []string{
 	"archive_put_transitions", "archive_number", "archive_last_status", "archive_attempt",
 	"released", "release", "lock_shard", "quarantine_status",
 	"server_identity", "shard_stands",
-	"verify_shard", "verify_manifests", "verify_offsets", "verify_transitions",
+	"verify_shard", "verify_active", "verify_manifests", "verify_offsets", "verify_transitions",
 	"verify_results_by_id", "verify_corrections", "verify_quarantine", "verify_buffer",
 	"verify_first_epochs", "verify_known", "verify_results", "verify_outputs", "verify_pasts",
 	"verify_cross_serving", "verify_cross_attempts", "verify_cross_partners",

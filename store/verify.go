@@ -36,9 +36,8 @@ func (s *Store) Verify(
 ) (report Report, err error) {
 	h := &Shard{store: s, generation: generation, shard: shard}
 	err = s.retry(ctx, func() error {
-		options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
-		return pgx.BeginTxFunc(ctx, s.pool, options, func(tx pgx.Tx) error {
-			report, err = h.verifyTx(ctx, tx, deep)
+		return h.snapshot(ctx, func(q query) (err error) {
+			report, err = h.verify(ctx, q, deep)
 			return err
 		})
 	})
@@ -64,12 +63,19 @@ func (v *verification) run(name string, do func() (rows int64, err error)) error
 	return nil
 }
 
-func (h *Shard) verifyTx(ctx context.Context, tx pgx.Tx, deep bool) (Report, error) {
-	conn := tx.Conn().PgConn()
-	q := func(ctx context.Context, s statement, reset func(), row func(v [][]byte)) error {
-		reset()
-		return readAll(ctx, conn, s, row)
-	}
+// snapshot gives do a query whose answers are all of one moment.
+func (h *Shard) snapshot(ctx context.Context, do func(query) error) error {
+	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
+	return pgx.BeginTxFunc(ctx, h.store.pool, options, func(tx pgx.Tx) error {
+		conn := tx.Conn().PgConn()
+		return do(func(ctx context.Context, s statement, reset func(), row func(v [][]byte)) error {
+			reset()
+			return readAll(ctx, conn, s, row)
+		})
+	})
+}
+
+func (h *Shard) verify(ctx context.Context, q query, deep bool) (Report, error) {
 	retain := h.store.retain
 	if deep {
 		retain = 0
@@ -112,7 +118,7 @@ func (v *verification) all(ctx context.Context, deep bool) error {
 			if deep {
 				return v.everyResult(ctx)
 			}
-			rows, transitions, err := v.results(ctx, v.window(), &v.found, nil)
+			rows, transitions, err := v.results(ctx, Thorough, v.window(), &v.found)
 			return rows + transitions, err
 		}},
 		{"corrections and quarantine", func() (int64, error) {

@@ -42,16 +42,18 @@ func readTransition(v [][]byte) transition {
 	return t
 }
 
-// results reads the active results that have a live member and all that changed in the window, and
-// checks the hash of each; then the transitions of the window, which must agree with the rows and
-// with the manifests. The first are given to keep.
+// results checks the transitions of the window, which must agree with the rows of their results and
+// with the manifests, and the hash of each of those rows. A thorough one first reads the active
+// results that have a live member, and all that say that they changed in the window.
 func (d *head) results(
-	ctx context.Context, window int64, found *findings, keep *parts[stream.Result],
+	ctx context.Context, depth Depth, window int64, found *findings,
 ) (rows, transitions int64, err error) {
 	changed := map[stream.MatchID]standing{}
-	rows, err = d.readResults(ctx, window, changed, found, keep)
-	if err != nil {
-		return rows, 0, fmt.Errorf("read the results: %w", err)
+	if depth == Thorough {
+		rows, err = d.readResults(ctx, window, changed, found)
+		if err != nil {
+			return rows, 0, fmt.Errorf("read the results: %w", err)
+		}
 	}
 	list, err := d.readTransitions(ctx, window)
 	if err != nil {
@@ -86,10 +88,8 @@ func (d *head) results(
 
 func (d *head) readResults(
 	ctx context.Context, window int64, changed map[stream.MatchID]standing, found *findings,
-	keep *parts[stream.Result],
 ) (rows int64, err error) {
-	watermark := d.tip().after
-	s := d.shard.loading("load_results", watermark)
+	s := d.shard.loading("verify_active", d.tip().after)
 	s.args.int8(window)
 	var dec decoder
 	var here findings
@@ -103,13 +103,34 @@ func (d *head) readResults(
 		if row.changed >= window {
 			changed[stream.MatchID(v[2])] = row
 		}
-		if stream.Status(row.status).Active() && readTime(v[1]) >= watermark {
-			keep.add(ctx, dec.decodeResult(v[:2], v[2:]))
-		}
 	})
-	keep.flush(ctx)
 	found.merge(&here)
 	return rows, err
+}
+
+// CheckResults reads every active result of a live row, and what the newest epochs changed, as of
+// one moment. It returns a *DamageError when one of them is not what was written; it may run beside
+// the work.
+func (h *Shard) CheckResults(ctx context.Context) error {
+	var found findings
+	err := h.store.retry(ctx, func() error {
+		return h.snapshot(ctx, func(q query) error {
+			d, err := readHead(ctx, h, q, h.store.retain)
+			if err != nil {
+				return err
+			}
+			found = findings{}
+			_, _, err = d.results(ctx, Thorough, d.window(), &found)
+			return err
+		})
+	})
+	if err == nil {
+		err = damageError(found.damage())
+	}
+	if err != nil {
+		return fmt.Errorf("check the results of shard %d: %w", h.shard, err)
+	}
+	return nil
 }
 
 // standing checks a row of the statements that read results.

@@ -5,14 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-
-	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
 // liveRows reads the live rows of the buffer once, checks the hash of each and compares all of them
 // with the newest manifest. The rows are given to keep.
 func (d *head) liveRows(
-	ctx context.Context, found *findings, keep *parts[stream.BufferRow],
+	ctx context.Context, found *findings, keep *parts,
 ) (rows int64, err error) {
 	newest := d.tip()
 	var dec decoder

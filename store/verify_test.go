@@ -16,7 +16,11 @@ func TestNoFalseAlarm(t *testing.T) {
 	b := setup(t)
 	h, s := b.shard, newStory()
 	for i := range restarts {
-		state, err := h.Restore(t.Context(), func(store.State) store.Loader { return &collector{} })
+		state, err := h.Restore(t.Context(), store.Depth(i%2),
+			func(store.State) store.Loader { return (&collector{}).load })
+		if err == nil {
+			err = h.CheckResults(t.Context())
+		}
 		if err != nil {
 			t.Fatalf("restart %d: %v", i, err)
 		}

@@ -62,7 +62,9 @@ with asked as materialized (
         from due where key = '') alone
     order by side, id)
 ), member as materialized (
-    select side, id from found union select side, id from asked
+    select side, id from found
+    union select side, id from asked
+    union select r.side, r.id from unnest($10::text[], $11::text[]) as r (side, id)
 ), near as materialized (
     select m.* from member e
     cross join lateral (

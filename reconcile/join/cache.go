@@ -13,6 +13,7 @@ func (s *State) attach(found *stream.Found) {
 		return
 	}
 	fresh := s.attachRows(found.Rows)
+	s.link(fresh)
 	// First the results of live rows, whose keys are held whole: a partner that is not among them
 	// has left the buffer. Then what else those partners are paired with.
 	for _, near := range []nearness{buffered, partner} {
@@ -153,6 +154,9 @@ func (s *State) insert(r *row) {
 		g.silent = append(g.silent, r)
 	} else {
 		side := &g.sides[r.Side]
+		if *side == nil {
+			*side = g.alone[r.Side][:0]
+		}
 		at, _ := slices.BinarySearchFunc(*side, r.Time, func(o *row, t stream.Micros) int {
 			if o.Time <= t {
 				return -1
@@ -249,6 +253,9 @@ func (s *State) evict(g *group, committed int64) {
 			}
 			r.partners = nil
 		}
+	}
+	if g.unlinked {
+		s.unlinked--
 	}
 	s.recent.remove(g)
 	s.groups.delete(g.key)

@@ -25,6 +25,8 @@ type slot[V named] struct {
 	value V
 }
 
+func hashOf(name string) uint64 { return maphash.String(indexSeed, name) }
+
 // slotsMin is how many slots the smallest table has; all sizes are powers of two.
 const slotsMin = 16
 
@@ -46,13 +48,15 @@ func (x *index[V]) len() int { return x.count }
 
 // get gives the value of a name, nil for none.
 func (x *index[V]) get(name string) V {
-	return x.slots[x.find(name, maphash.String(indexSeed, name))].value
+	return x.slots[x.find(name, hashOf(name))].value
 }
 
 // put adds a value, in the place of one of the same name.
-func (x *index[V]) put(value V) {
+func (x *index[V]) put(value V) { x.putHashed(value, hashOf(value.name())) }
+
+// putHashed is put where the hash of the name is known.
+func (x *index[V]) putHashed(value V, hash uint64) {
 	name := value.name()
-	hash := maphash.String(indexSeed, name)
 	at := x.find(name, hash)
 	var none V
 	if x.slots[at].value == none {
@@ -65,10 +69,14 @@ func (x *index[V]) put(value V) {
 	x.slots[at] = slot[V]{hash, value}
 }
 
+// near reads the slot where a name of this hash is or would be. Where many names are looked up,
+// doing so for all of them first is faster: the processor then waits for memory once for several.
+func (x *index[V]) near(hash uint64) uint64 { return x.slots[int(hash)&(len(x.slots)-1)].hash }
+
 // delete removes the value of a name, if there is one.
 func (x *index[V]) delete(name string) {
 	var none V
-	at := x.find(name, maphash.String(indexSeed, name))
+	at := x.find(name, hashOf(name))
 	if x.slots[at].value == none {
 		return
 	}

@@ -1,79 +1,89 @@
 package join
 
-import "github.com/tallystick/tallystick/reconcile/stream"
+import (
+	"math"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
 
 // Loading a whole state is not the same as looking parts of it up: nothing is in memory before, so
 // nothing that is given has to be told from what is known, and a million rows are taken in while
-// somebody waits. The rows come first, then the results that have a live member, then the other
-// results of those partners of theirs that have left the buffer; each in as many parts as it likes.
+// somebody waits. Their results stay where they are: those of a key are looked up when an epoch first
+// has to do with it.
 
 // LoadRows takes live rows into memory. All that are stored must be given before the first epoch,
 // unless the state began as spilled.
 func (s *State) LoadRows(rows []stream.BufferRow) {
 	taken := make([]row, len(rows))
+	hashes := s.bringNear(rows)
 	for i := range rows {
 		r := &taken[i]
 		r.BufferRow = rows[i]
 		r.marker = !s.cfg.owns(r.Key)
-		s.ids[r.Side].put(r)
+		s.ids[r.Side].putHashed(r, hashes[i])
 		s.insert(r)
+		if !r.group.unlinked {
+			r.group.unlinked = true
+			s.unlinked++
+		}
 	}
 	s.cached += int64(len(rows))
 }
 
-// LoadResults takes active results that have a live member.
-func (s *State) LoadResults(results []stream.Result) { s.link(results, true) }
-
-// Gone gives the ids, by side, of partners of live rows that have left the buffer: their other
-// results are still to be given to LoadGone.
-func (s *State) Gone() [2][]string {
-	gone := s.gone
-	s.gone = [2][]string{}
-	return gone
+// bringNear gives the hashes of the rows' ids, and reads what look-ups of ids and keys will read.
+func (s *State) bringNear(rows []stream.BufferRow) []uint64 {
+	hashes, keys := make([]uint64, len(rows)), make([]uint64, len(rows))
+	for i := range rows {
+		hashes[i], keys[i] = hashOf(rows[i].ID), hashOf(rows[i].Key)
+	}
+	for i := range rows {
+		s.read += s.ids[rows[i].Side].near(hashes[i])
+		s.read += s.groups.near(keys[i])
+	}
+	return hashes
 }
 
-// LoadGone takes the active results without a live member of events that Gone named.
-func (s *State) LoadGone(results []stream.Result) { s.link(results, false) }
-
-func (s *State) link(results []stream.Result, nameGone bool) {
-	for i := range results {
-		result := &results[i]
-		left, right := s.ids[stream.Left].get(result.Left.ID), s.ids[stream.Right].get(result.Right.ID)
-		switch {
-		case left == nil && right == nil:
-			continue
-		case result.Kind == stream.LeftOnly:
-			left.only = result.Status
-			continue
-		case result.Kind == stream.RightOnly:
-			right.only = result.Status
-			continue
-		case left == nil:
-			left = s.loadSealed(stream.Left, result.Left, result.Key, nameGone)
-		case right == nil:
-			right = s.loadSealed(stream.Right, result.Right, result.Key, nameGone)
-		}
-		left.linkTo(right)
-		right.linkTo(left)
-		if g := pairGroup(left, right); g != nil {
-			g.pairs++
+// needResults adds the results of a group's rows, if they are not known, to what is needed.
+func (s *State) needResults(g *group, needs *stream.Needs) {
+	if g == nil || !g.unlinked {
+		return
+	}
+	if _, asked := s.linking[g]; asked {
+		return
+	}
+	s.linking[g] = struct{}{}
+	for side := range g.sides {
+		for _, r := range g.sides[side] {
+			needs.Results[side] = append(needs.Results[side], r.ID)
 		}
 	}
 }
 
-func (s *State) loadSealed(
-	side stream.Side, m stream.Member, key string, nameGone bool,
-) *row {
-	if nameGone {
-		s.gone[side] = append(s.gone[side], m.ID)
+// needDueResults does so for the rows that may close in the epoch of the batch, each record of which
+// can replace one of them.
+func (s *State) needDueResults(b *stream.Batch, needs *stream.Needs) {
+	to, limit := s.dueMost(b, s.reachable(b))
+	var due []timer
+	s.eachDue(to, min(limit, math.MaxInt-b.Records())+b.Records(), func(t timer) {
+		due = append(due, t)
+	})
+	for _, t := range due {
+		s.needResults(t.row.group, needs)
+		s.timers.push(t)
 	}
-	return s.newSealed(side, m, key)
 }
 
-// linkTo adds a partner. Most rows have one, which needs no allocation of its own.
-func (r *row) linkTo(partner *row) {
-	if r.partners == nil {
-		r.partners = r.first[:0]
+// link makes the groups whose results were asked for ones whose results are known. Their rows are
+// added to those that results are linked to.
+func (s *State) link(fresh map[*row]nearness) {
+	for g := range s.linking {
+		g.unlinked = false
+		s.unlinked--
+		for side := range g.sides {
+			for _, r := range g.sides[side] {
+				fresh[r] = buffered
+			}
+		}
 	}
-	r.partners = append(r.partners, partner)
+	clear(s.linking)
 }

@@ -111,13 +111,9 @@ func (m *memStore) restart(cfg join.Config, load bool) *join.State {
 		return join.New(cfg, start)
 	}
 	state := join.New(cfg, start)
-	found := &stream.Found{Rows: m.rows}
-	ids := [2]map[string]bool{{}, {}}
-	for _, r := range m.rows {
-		ids[r.Side][r.ID] = true
+	for part := range slices.Chunk(m.rows, 3) {
+		state.LoadRows(part)
 	}
-	m.collect(ids, found)
-	loadAll(state, found)
 	seen := join.NewSeen()
 	for _, r := range m.results {
 		if r.Status.Active() {
@@ -127,32 +123,6 @@ func (m *memStore) restart(cfg join.Config, load bool) *join.State {
 	}
 	state.Know(seen)
 	return state
-}
-
-// loadAll gives the state what was found as the loop does: rows, results, then those without a live
-// member; in small parts.
-func loadAll(state *join.State, found *stream.Found) {
-	live := [2]map[string]bool{{}, {}}
-	for part := range slices.Chunk(found.Rows, 3) {
-		state.LoadRows(part)
-		for _, r := range part {
-			live[r.Side][r.ID] = true
-		}
-	}
-	var far []stream.Result
-	for _, r := range found.Results {
-		if live[stream.Left][r.Left.ID] || live[stream.Right][r.Right.ID] {
-			state.LoadResults([]stream.Result{r})
-		} else {
-			far = append(far, r)
-		}
-	}
-	gone := state.Gone()
-	for _, r := range far {
-		if slices.Contains(gone[stream.Left], r.Left.ID) || slices.Contains(gone[stream.Right], r.Right.ID) {
-			state.LoadGone([]stream.Result{r})
-		}
-	}
 }
 
 func (m *memStore) live(w stream.Micros) []stream.BufferRow {
@@ -190,6 +160,11 @@ func (m *memStore) fetch(n stream.Needs, w stream.Micros) *stream.Found {
 		if r.Spilled && keys[r.Key] {
 			found.Rows = append(found.Rows, r)
 			ids[r.Side][r.ID] = true
+		}
+	}
+	for side := range n.Results {
+		for _, id := range n.Results[side] {
+			ids[side][id] = true
 		}
 	}
 	m.collect(ids, found)

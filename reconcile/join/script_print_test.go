@@ -97,8 +97,12 @@ func asked(n stream.Needs) string {
 	for _, r := range n.Due {
 		due = append(due, clockTime(r.From)+".."+clockTime(r.To))
 	}
-	return fmt.Sprintf("asks left %v, right %v, keys %v, due %v\n",
+	line := fmt.Sprintf("asks left %v, right %v, keys %v, due %v",
 		n.IDs[stream.Left], n.IDs[stream.Right], n.Keys, due)
+	if results := n.Results; len(results[stream.Left])+len(results[stream.Right]) > 0 {
+		line += fmt.Sprintf(", results of left %v, right %v", results[stream.Left], results[stream.Right])
+	}
+	return line + "\n"
 }
 
 // clockTime is the inverse of minutes; it knows the infinities.

@@ -67,8 +67,12 @@ type State struct {
 	spilling bool
 	recent   groupList
 	leaving  []departure
-	// gone are the partners that loading found to have left the buffer.
-	gone [2][]string
+	// unlinked counts the groups in memory whose results are not known, linking holds those of them
+	// that the last Needs asked for.
+	unlinked int
+	linking  map[*group]struct{}
+	// read keeps the compiler from leaving out what bringNear reads.
+	read uint64
 	// before and since hold the ids that had a result when the state began, nil while that is not
 	// known, and those that got one since.
 	before, since *Seen
@@ -104,9 +108,7 @@ type row struct {
 	bare bool
 	// partners are the other members of its active pairs.
 	partners []*row
-	// first is where the partners of a row are that has only one.
-	first [1]*row
-	group *group
+	group    *group
 	// touched and lost are the last epochs that must look at it again, and that took a partner.
 	touched, lost int64
 }
@@ -126,7 +128,11 @@ type group struct {
 	// sides holds the rows that join by time, silent the others.
 	sides  [2][]*row
 	silent []*row
-	pairs  int
+	// alone is where the row of a side is that has only one.
+	alone [2][1]*row
+	pairs int
+	// unlinked is true while the results of its rows are not known.
+	unlinked bool
 	// touched is the newest epoch that changed or read it; it stays until that is committed.
 	touched    int64
 	prev, next *group
@@ -155,8 +161,10 @@ func New(cfg Config, start Start) *State {
 		cfg: cfg, epoch: start.Epoch, watermark: start.Watermark, target: start.Watermark,
 		parts:    make(map[stream.Partition]stream.Progress, len(start.Progress)),
 		groups:   newIndex[*group](expected),
+		timers:   make(timers, 0, 2*expected),
 		ids:      [2]*index[*row]{newIndex[*row](expected), newIndex[*row](expected)},
 		buffered: start.Buffered,
+		linking:  map[*group]struct{}{},
 		since:    NewSeen(),
 		spilling: start.Spilled,
 	}
@@ -202,6 +210,7 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 	complete := s.complete()
 	asked := [2]map[string]struct{}{{}, {}}
 	s.asked = asked
+	clear(s.linking)
 	keys := map[string]struct{}{}
 	for i := range b.Parts {
 		part := &b.Parts[i]
@@ -210,10 +219,20 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 			if r.Reason != "" {
 				continue
 			}
-			if s.ids[part.Side].get(r.Event.ID) == nil && (!complete || s.mayBeSealed(part.Side, r.Event.ID)) {
+			known := s.ids[part.Side].get(r.Event.ID)
+			switch {
+			case known != nil:
+				s.needResults(known.group, &n)
+			case !complete || s.mayBeSealed(part.Side, r.Event.ID):
 				asked[part.Side][r.Event.ID] = struct{}{}
 			}
-			if key := r.Event.Key; !complete && key != "" && s.groups.get(key) == nil && s.cfg.owns(key) {
+			if complete && s.unlinked == 0 {
+				continue
+			}
+			key := r.Event.Key
+			g := s.groups.get(key)
+			s.needResults(g, &n)
+			if g == nil && !complete && key != "" && s.cfg.owns(key) {
 				keys[key] = struct{}{}
 			}
 		}
@@ -223,6 +242,9 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 	if !complete {
 		n.Due = s.due(s.reachable(b))
 		n.DueMax = max(s.cfg.CacheRows, 1000)
+	}
+	if s.unlinked > 0 {
+		s.needDueResults(b, &n)
 	}
 	return n
 }

@@ -151,11 +151,16 @@ func (s *State) moveWatermark(b *stream.Batch, found *stream.Found) {
 			to = min(to, end)
 		}
 	}
-	closingsMax := s.cfg.ClosingsMax
+	s.watermark = max(s.watermark, s.popTimers(s.dueMost(b, to)))
+}
+
+// dueMost bounds how far the watermark moves, and how many rows may close on the way. A replay gets
+// to where the watermark was.
+func (s *State) dueMost(b *stream.Batch, to stream.Micros) (stream.Micros, int) {
 	if b.Replays {
-		to, closingsMax = min(to, b.Watermark), math.MaxInt
+		return min(to, b.Watermark), math.MaxInt
 	}
-	s.watermark = max(s.watermark, s.popTimers(to, closingsMax))
+	return to, s.cfg.ClosingsMax
 }
 
 // settleTimeless gives tombstones without a time, of ids never seen, the first watermark as theirs.
@@ -169,9 +174,20 @@ func (s *State) settleTimeless() {
 // popTimers looks at every row whose window closes or whose horizon passes when the watermark
 // moves to this point, or to the first point before it at which as many have been looked at as may be.
 func (s *State) popTimers(to stream.Micros, closingsMax int) stream.Micros {
+	return s.eachDue(to, closingsMax, func(t timer) {
+		s.look(t.row)
+		if t.at < t.row.Horizon {
+			s.timers.push(timer{at: t.row.Horizon, row: t.row})
+		}
+	})
+}
+
+// eachDue takes out the timers before a point, or before the first point at which limit rows have
+// come up, and returns which it was.
+func (s *State) eachDue(to stream.Micros, limit int, yield func(timer)) stream.Micros {
 	var last stream.Micros
 	for n := 0; len(s.timers) > 0 && s.timers[0].at < to; {
-		if at := s.timers[0].at; n >= closingsMax && n > 0 && at > last {
+		if at := s.timers[0].at; n >= limit && n > 0 && at > last {
 			return at
 		}
 		t := s.timers.pop()
@@ -180,10 +196,7 @@ func (s *State) popTimers(to stream.Micros, closingsMax int) stream.Micros {
 		}
 		n++
 		last = t.at
-		s.look(t.row)
-		if t.at < t.row.Horizon {
-			s.timers.push(timer{at: t.row.Horizon, row: t.row})
-		}
+		yield(t)
 	}
 	return to
 }

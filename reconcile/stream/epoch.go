@@ -197,6 +197,8 @@ type Needs struct {
 	// IDs lists event ids by side, Keys the join keys. Neither holds a value twice.
 	IDs  [2][]string
 	Keys []string
+	// Results lists ids by side of which nothing but the results is needed.
+	Results [2][]string
 	// Due are ranges of horizons: rows that leave the buffer or whose window closes.
 	Due []Range
 	// DueMax bounds the rows read for each range, in horizon order.
@@ -205,7 +207,8 @@ type Needs struct {
 
 // Empty tells whether nothing is needed.
 func (n *Needs) Empty() bool {
-	return len(n.IDs[Left])+len(n.IDs[Right])+len(n.Keys)+len(n.Due) == 0
+	return len(n.IDs[Left])+len(n.IDs[Right])+len(n.Keys)+
+		len(n.Results[Left])+len(n.Results[Right])+len(n.Due) == 0
 }
 
 // Found answers Needs from the stored state as of the watermark asked with.
@@ -213,8 +216,8 @@ type Found struct {
 	// Rows are the live buffer rows of the ids, and all live rows of every key concerned: the
 	// keys asked for, the keys of those ids' rows, the keys of due rows.
 	Rows []BufferRow
-	// Results are the active results of the rows, of the ids asked for (an id that is sealed has
-	// only these), and of the partners in those results; none twice.
+	// Results are the active results of the rows, of both kinds of ids asked for (an id that is sealed
+	// has only these), and of the partners in those results; none twice.
 	Results []Result
 	// DueTo says, for each range, up to which horizon (exclusive) its rows are all in Rows:
 	// the range's To unless DueMax cut it short.

@@ -286,9 +286,9 @@ type tappedShard struct {
 
 // Restore may go back to an earlier epoch.
 func (s *tappedShard) Restore(
-	ctx context.Context, begin func(store.State) store.Loader,
+	ctx context.Context, depth store.Depth, begin func(store.State) store.Loader,
 ) (store.State, error) {
-	state, err := s.Shard.Restore(ctx, begin)
+	state, err := s.Shard.Restore(ctx, depth, begin)
 	if err == nil {
 		s.injector.mu.Lock()
 		s.injector.encoded, s.injector.committed = state.Epoch, state.Epoch
