@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/cenkalti/backoff/v5"
 	"github.com/jackc/pgx/v5"
 	"github.com/moby/moby/api/types/container"
 	"github.com/moby/moby/api/types/network"
@@ -106,10 +107,7 @@ func breakableContainer(t testing.TB) (*Breakable, error) {
 	const bridge = "bridge"
 	return &Breakable{
 		URL: e.url, What: e.what,
-		Pause: do("pause", func(ctx context.Context) error {
-			_, err := engine.ContainerPause(ctx, id, client.ContainerPauseOptions{})
-			return err
-		}),
+		Pause: do("pause", func(ctx context.Context) error { return pause(ctx, engine, id) }),
 		Resume: do("resume", func(ctx context.Context) error {
 			_, err := engine.ContainerUnpause(ctx, id, client.ContainerUnpauseOptions{})
 			return err
@@ -132,6 +130,17 @@ func breakableContainer(t testing.TB) (*Breakable, error) {
 			return err
 		}),
 	}, nil
+}
+
+// pause freezes a container. The freezer of version 1 control groups gives up when processes are
+// forked or wait for the disk while it goes through them, and thaws the container: so it is tried
+// again.
+func pause(ctx context.Context, engine *testcontainers.DockerClient, id string) error {
+	_, err := backoff.Retry(ctx, func() (client.ContainerPauseResult, error) {
+		return engine.ContainerPause(ctx, id, client.ContainerPauseOptions{})
+	}, backoff.WithBackOff(backoff.NewConstantBackOff(50*time.Millisecond)),
+		backoff.WithMaxElapsedTime(cleanupTimeout/2))
+	return err
 }
 
 // breakableCluster does the same to a private cluster: its processes are stopped and resumed, and a
