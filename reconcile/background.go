@@ -11,8 +11,8 @@ import (
 )
 
 // background reads, beside the first epochs of an attempt, what they can do without: which ids have
-// had a result, so that others need not be looked up when they come, and then every result that a
-// start leaves unread, to find damage before it is used.
+// had a result, so that others need not be looked up when they come, and then what a start leaves
+// unread, to find damage before it is used.
 type background struct {
 	// seen gives the ids once they have been read; nil for an attempt that has nothing to read.
 	seen   chan *join.Seen
@@ -46,13 +46,13 @@ func (w *worker) readOn(ctx context.Context, epoch int64) *background {
 			return
 		}
 		w.learnSeen(ctx, b.seen)
-		err := w.shard.CheckResults(ctx)
+		err := w.shard.CheckRest(ctx)
 		switch {
 		case errors.Is(err, store.ErrDamaged):
 			b.err = err
 			w.failed()
 		case err != nil && ctx.Err() == nil:
-			w.Logger.Warn("the results could not be checked, tally verify does it", "error", err)
+			w.Logger.Warn("what is stored could not be checked whole, tally verify does it", "error", err)
 		}
 	}()
 	return b

@@ -44,8 +44,8 @@ type Shard interface {
 		stream.Found, stream.Micros, error)
 	Restore(ctx context.Context, depth store.Depth, begin func(store.State) store.Loader) (
 		store.State, error)
-	// CheckResults reads the results again that Restore leaves out.
-	CheckResults(ctx context.Context) error
+	// CheckRest verifies what Restore leaves unread.
+	CheckRest(ctx context.Context) error
 	Spill(ctx context.Context, watermark stream.Micros) error
 	ResultIDs(ctx context.Context, yield func(stream.Side, string)) error
 	Encode(d *stream.Delta) *store.Epoch

@@ -279,7 +279,7 @@ func (b *bundle) restart(
 			break
 		}
 		// As the loop does: what the check finds beside the work makes it begin again.
-		if err := h.CheckResults(t.Context()); err == nil {
+		if err := h.CheckRest(t.Context()); err == nil {
 			break
 		} else if depth == store.Thorough || !errors.As(err, &damage) || !names(damage.Found) {
 			t.Errorf("%s (%s): beside the work: %v", blow.sql, row, err)

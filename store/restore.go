@@ -26,13 +26,13 @@ type Recorded struct {
 // restoresMax bounds how often a start goes back: what an epoch that was verified leads to verifies.
 const restoresMax = 3
 
-// Depth says how much of the results a start reads again.
+// Depth says how much a start reads again beside the rows of the buffer.
 type Depth uint8
 
 const (
-	// Quick reads those that the newest epoch changed: CheckResults reads the others, beside the work.
+	// Quick reads what the newest epoch changed: CheckRest reads the rest, beside the work.
 	Quick Depth = iota
-	// Thorough reads all that CheckResults does.
+	// Thorough reads all that CheckRest does.
 	Thorough
 )
 

@@ -29,7 +29,7 @@ func TestRestoreOfWhatWasWritten(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantRows(t, found.rows, want.Rows...)
-		if err := h.CheckResults(t.Context()); err != nil {
+		if err := h.CheckRest(t.Context()); err != nil {
 			t.Error(err)
 		}
 		if state.Epoch != epoch || len(state.Damage) != 0 || len(state.Replays) != 0 {
@@ -190,4 +190,28 @@ func shift(d *stream.Delta, to int64) {
 			r.AddedEpoch = to - 1
 		}
 	}
+}
+
+// TestQuickStartFindsWhatTheNewestEpochSays damages a transition that seems to go on from one that
+// only an older epoch could hold, which a quick start does not read.
+func TestQuickStartFindsWhatTheNewestEpochSays(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	for epoch := range int64(6) {
+		commit(t, b.shard, busyDelta(epoch+1))
+		b.told = append(b.told, b.standing(t))
+	}
+	b.exec(t, "update tally.match_transition set from_status = 'provisional' "+
+		"where epoch = 6 and reason = 'joined'")
+	state, err := b.take(t, b.Store).Restore(t.Context(), store.Quick, unloaded)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state.RestoredTo != 5 || len(state.Damage) != 1 {
+		t.Errorf("restored %+v, want epoch 5 and one damage", state)
+	}
+	if b.standing(t) != b.told[4] {
+		t.Error("the state is not that of epoch 5")
+	}
+	b.wantWhole(t, true)
 }

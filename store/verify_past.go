@@ -50,15 +50,15 @@ func (p *pastCheck) add(t *transition, row *standing, exists bool) {
 	case !t.from.Valid && !first && p.chained:
 		p.found.note(t.epoch, "match_transition", name,
 			"its from_status is null, the result was %s before", p.last.to)
-	case t.from.Valid && first && p.window == 0:
+	case t.from.Valid && first && (p.window == 0 || p.row.opened == t.epoch):
 		p.found.note(t.epoch, "match_transition", name,
 			"its from_status is %s, but it is the first of the result", t.from.String)
 	case t.from.Valid && !first && t.from.String != p.last.to:
 		p.found.note(t.epoch, "match_transition", name, "its from_status is %s, the result was %s "+
 			"before", t.from.String, p.last.to)
 	}
-	if !t.from.Valid {
-		p.opened = t.epoch
+	if !t.from.Valid || first && p.row.opened == t.epoch {
+		p.opened = t.epoch // also where from_status was damaged
 	}
 	p.chained = p.chained || !p.covered(t.epoch)
 	if stream.Status(t.to).Active() {

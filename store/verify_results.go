@@ -108,10 +108,10 @@ func (d *head) readResults(
 	return rows, err
 }
 
-// CheckResults reads every active result of a live row, and what the newest epochs changed, as of
-// one moment. It returns a *DamageError when one of them is not what was written; it may run beside
-// the work.
-func (h *Shard) CheckResults(ctx context.Context) error {
+// CheckRest reads what a quick start leaves unread, as of one moment: every active result of a live
+// row, and the results, corrections and quarantined records of the newest epochs. It returns a
+// *DamageError when one of them is not what was written; it may run beside the work.
+func (h *Shard) CheckRest(ctx context.Context) error {
 	var found findings
 	err := h.store.retry(ctx, func() error {
 		return h.snapshot(ctx, func(q query) error {
@@ -120,7 +120,10 @@ func (h *Shard) CheckResults(ctx context.Context) error {
 				return err
 			}
 			found = findings{}
-			_, _, err = d.results(ctx, Thorough, d.window(), &found)
+			window := d.window()
+			if _, _, err = d.results(ctx, Thorough, window, &found); err == nil {
+				_, err = d.aside(ctx, window, &found)
+			}
 			return err
 		})
 	})
@@ -128,7 +131,7 @@ func (h *Shard) CheckResults(ctx context.Context) error {
 		err = damageError(found.damage())
 	}
 	if err != nil {
-		return fmt.Errorf("check the results of shard %d: %w", h.shard, err)
+		return fmt.Errorf("check the rest of shard %d: %w", h.shard, err)
 	}
 	return nil
 }

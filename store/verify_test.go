@@ -19,7 +19,7 @@ func TestNoFalseAlarm(t *testing.T) {
 		state, err := h.Restore(t.Context(), store.Depth(i%2),
 			func(store.State) store.Loader { return (&collector{}).load })
 		if err == nil {
-			err = h.CheckResults(t.Context())
+			err = h.CheckRest(t.Context())
 		}
 		if err != nil {
 			t.Fatalf("restart %d: %v", i, err)

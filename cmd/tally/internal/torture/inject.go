@@ -284,11 +284,15 @@ type tappedShard struct {
 	numbers sync.Map
 }
 
-// Restore may go back to an earlier epoch.
+// Restore may go back to an earlier epoch. What the loop would check beside its first epochs is
+// checked at once, so that each start finds what was damaged before it, also one that is killed soon.
 func (s *tappedShard) Restore(
 	ctx context.Context, depth store.Depth, begin func(store.State) store.Loader,
 ) (store.State, error) {
 	state, err := s.Shard.Restore(ctx, depth, begin)
+	if err == nil && len(state.Damage) == 0 {
+		err = s.CheckRest(ctx)
+	}
 	if err == nil {
 		s.injector.mu.Lock()
 		s.injector.encoded, s.injector.committed = state.Epoch, state.Epoch
