@@ -20,7 +20,18 @@ create table :"schema".generation (
     rule_version text not null check (rule_version <> ''),
     rule jsonb not null,
     shards integer not null check (shards > 0),
-    created_at timestamptz not null default now()
+    created_at timestamptz not null default now(),
+    kind text not null default 'full' check (kind in ('full', 'interval')),
+    status text not null
+        check (status in ('candidate', 'serving', 'retired', 'merged', 'abandoned', 'purged')),
+    status_at timestamptz not null default now(),
+    base integer references :"schema".generation,
+    interval_from timestamptz,
+    interval_to timestamptz,
+    catch_up json,
+    promoted_epoch bigint,
+    constraint generation_of_an_interval check (
+        (kind = 'interval') = (interval_from is not null and interval_to is not null))
 );
 comment on table :"schema".generation is 'One complete set of state and results of a reconciliation.';
 comment on column :"schema".generation.generation_id is 'Number of the generation, over all reconciliations.';
@@ -29,6 +40,14 @@ comment on column :"schema".generation.rule_version is 'Version of the rule; ent
 comment on column :"schema".generation.rule is 'The rule as first run; another rule under the same version is refused.';
 comment on column :"schema".generation.shards is 'Number of shards over the key hash; fixed for the generation.';
 comment on column :"schema".generation.created_at is 'When it was created.';
+comment on column :"schema".generation.kind is 'full: built over all that the sources have; interval: over a range of event times, to be merged into its base.';
+comment on column :"schema".generation.status is 'candidate: being built, seen by nobody; serving; retired: served, and can again; merged: an interval whose differences its base took over; abandoned; purged: its rows are deleted.';
+comment on column :"schema".generation.status_at is 'Since when it has that status.';
+comment on column :"schema".generation.base is 'The generation that served when it was begun, and that it is compared with; null for the first.';
+comment on column :"schema".generation.interval_from is 'Of an interval: the first event time that it settles.';
+comment on column :"schema".generation.interval_to is 'Of an interval: the event time before which it settles.';
+comment on column :"schema".generation.catch_up is 'Where the base stood when it was begun: {watermark, partitions}. Until it has read that far its watermark is held, so that nothing is late.';
+comment on column :"schema".generation.promoted_epoch is 'The epoch with which it began to serve: earlier transitions were seen by nobody. 0 for the first, null while it has never served.';
 
 create table :"schema".serving (
     reconciliation text primary key references :"schema".reconciliation,
@@ -125,7 +144,7 @@ create table :"schema".epoch (
     generation_id integer not null,
     shard integer not null,
     epoch bigint not null check (epoch > 0),
-    kind text not null check (kind in ('epoch', 'restore')),
+    kind text not null check (kind in ('epoch', 'restore', 'rebuild')),
     parent_epoch bigint not null,
     attempt_id uuid not null,
     clock timestamptz not null,
@@ -165,7 +184,7 @@ comment on table :"schema".epoch is 'The manifest: one row per committed epoch, 
 comment on column :"schema".epoch.generation_id is 'The generation that acknowledged it.';
 comment on column :"schema".epoch.shard is 'The shard.';
 comment on column :"schema".epoch.epoch is 'Number of the epoch; never used twice.';
-comment on column :"schema".epoch.kind is 'epoch, or restore: the step back to its parent, which reads nothing.';
+comment on column :"schema".epoch.kind is 'epoch; restore: the step back to its parent; rebuild: what a promoted rebuild changed. The last two read nothing.';
 comment on column :"schema".epoch.parent_epoch is 'The epoch it was built on.';
 comment on column :"schema".epoch.attempt_id is 'The attempt that committed it.';
 comment on column :"schema".epoch.clock is 'Database clock it was judged by (max_skew, max_ahead, idle_after).';
@@ -311,7 +330,7 @@ comment on column :"schema".match_transition.ordinal is 'Order within the epoch;
 comment on column :"schema".match_transition.match_id is 'The result.';
 comment on column :"schema".match_transition.from_status is 'Status before; null when the row is new.';
 comment on column :"schema".match_transition.to_status is 'Status after.';
-comment on column :"schema".match_transition.reason is 'joined, unmatched, horizon_passed, partner_arrived, partner_withdrew, revised, deleted, or restored: an earlier epoch was gone back to.';
+comment on column :"schema".match_transition.reason is 'joined, unmatched, horizon_passed, partner_arrived, partner_withdrew, revised, deleted; restored: an earlier epoch was gone back to; rebuild: a rebuild was promoted, from_status is then that of what served before.';
 
 create table :"schema".correction (
     generation_id integer not null,
@@ -395,10 +414,47 @@ comment on column :"schema".quarantine.row_hash is 'First 16 bytes of SHA-256 ov
 comment on column :"schema".quarantine.repaired is 'The record to read instead of raw; null to read raw again.';
 comment on column :"schema".quarantine.released_seq is 'Order of release over all shards: the position of the source quarantine.';
 comment on column :"schema".quarantine.released_at is 'When it was released.';
+
+create table :"schema".validation (
+    generation_id integer not null references :"schema".generation,
+    number integer not null,
+    base integer not null references :"schema".generation,
+    scope text not null check (scope in ('all', 'final')),
+    passed boolean not null,
+    only_base bigint not null,
+    only_candidate bigint not null,
+    both bigint not null,
+    explained bigint not null,
+    unexplained bigint not null,
+    totals json not null,
+    differences json not null,
+    accepted_by text,
+    accepted_why text,
+    validated_at timestamptz not null default now(),
+    primary key (generation_id, number),
+    constraint validation_accepted check ((accepted_by is null) = (accepted_why is null))
+);
+comment on table :"schema".validation is 'Comparisons of a candidate with the generation that serves. The newest counts.';
+comment on column :"schema".validation.generation_id is 'The candidate.';
+comment on column :"schema".validation.number is 'Counts its validations from 1.';
+comment on column :"schema".validation.base is 'The generation it was compared with.';
+comment on column :"schema".validation.scope is 'all: both had read equally far, and every active result was compared; final: only those that neither can change any more.';
+comment on column :"schema".validation.passed is 'True when nothing is unexplained and no row of the candidate is damaged.';
+comment on column :"schema".validation.only_base is 'Results that only the base has.';
+comment on column :"schema".validation.only_candidate is 'Results that only the candidate has.';
+comment on column :"schema".validation.both is 'Results that both have.';
+comment on column :"schema".validation.explained is 'Differences that an open correction or the new rule version explains.';
+comment on column :"schema".validation.unexplained is 'The other differences.';
+comment on column :"schema".validation.totals is 'Array of {by, name, base, candidate}: totals per status, kind, day and compared field.';
+comment on column :"schema".validation.differences is 'Array of {match_id, kind, left_id, right_id, key, base, candidate, explained_by}: the unexplained ones first, at most 1000.';
+comment on column :"schema".validation.accepted_by is 'Who accepted unexplained differences; null when nobody did.';
+comment on column :"schema".validation.accepted_why is 'Why.';
+comment on column :"schema".validation.validated_at is 'When.';
 -- +goose StatementEnd
 
 -- +goose Down
 -- +goose StatementBegin
+drop table :"schema".validation;
 drop table :"schema".quarantine;
 drop table :"schema".correction;
 drop table :"schema".match_transition;

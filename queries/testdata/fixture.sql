@@ -8,10 +8,12 @@
 insert into :"schema".reconciliation (name)
 values ('pay'), ('done'), ('fresh'), ('ages'), ('gone');
 
-insert into :"schema".generation (generation_id, reconciliation, rule_version, rule, shards)
+insert into :"schema".generation
+    (generation_id, reconciliation, rule_version, rule, shards, status, promoted_epoch)
 overriding system value
 select g, r, v, json_build_object('join', j, 'before_us', 60000000, 'after_us', 600000000,
-    'lateness_us', 300000000, 'provisional', p), s
+    'lateness_us', 300000000, 'provisional', p), s,
+    case g when 1 then 'abandoned' else 'serving' end, case when g > 1 then 0 end
 from (values
     (1, 'pay', 'v1', 'full', 'at-window-close', 1), (2, 'pay', 'v2', 'full', 'at-window-close', 2),
     (3, 'done', 'v1', 'left', 'never', 1), (4, 'fresh', 'v1', 'left', 'eager', 1),
