@@ -423,7 +423,7 @@ create table :"schema".validation (
     passed boolean not null,
     only_base bigint not null,
     only_candidate bigint not null,
-    both bigint not null,
+    in_both bigint not null,
     explained bigint not null,
     unexplained bigint not null,
     totals json not null,
@@ -442,7 +442,7 @@ comment on column :"schema".validation.scope is 'all: both had read equally far,
 comment on column :"schema".validation.passed is 'True when nothing is unexplained and no row of the candidate is damaged.';
 comment on column :"schema".validation.only_base is 'Results that only the base has.';
 comment on column :"schema".validation.only_candidate is 'Results that only the candidate has.';
-comment on column :"schema".validation.both is 'Results that both have.';
+comment on column :"schema".validation.in_both is 'Results that both have.';
 comment on column :"schema".validation.explained is 'Differences that an open correction or the new rule version explains.';
 comment on column :"schema".validation.unexplained is 'The other differences.';
 comment on column :"schema".validation.totals is 'Array of {by, name, base, candidate}: totals per status, kind, day and compared field.';
