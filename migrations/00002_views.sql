@@ -24,6 +24,35 @@ $$;
 comment on function :"schema".number_at(json, text) is
     'The number at a dotted path of the attributes, exactly; null where there is none.';
 
+create function :"schema".match_said(generation integer, shard integer, m :"schema".match)
+returns bytea language sql immutable parallel safe as $$
+    select substr(sha256(string_agg(
+        coalesce(int4send(octet_length(c.value)) || c.value, int4send(-1)), ''::bytea
+        order by c.place)), 1, 16)
+    from (values
+        (1, int4send(generation)), (2, int4send(shard)),
+        (3, m.match_id), (4, convert_to(m.kind, 'UTF8')),
+        (5, convert_to(m.left_id, 'UTF8')), (6, int8send(m.left_revision)),
+        (7, convert_to(m.right_id, 'UTF8')), (8, int8send(m.right_revision)),
+        (9, convert_to(m.key, 'UTF8')),
+        (10, timestamptz_send(m.left_time)), (11, timestamptz_send(m.right_time)),
+        (12, timestamptz_send(m.horizon)),
+        (13, convert_to(m.verdict, 'UTF8')), (14, convert_to(m.differences::text, 'UTF8'))
+    ) as c (place, value)
+$$;
+comment on function :"schema".match_said(integer, integer, :"schema".match) is
+    'The first half of row_hash: of what a result row says, as one of a generation and shard.';
+
+create function :"schema".match_stands(match_id bytea, status text, changed_epoch bigint)
+returns bytea language sql immutable parallel safe as $$
+    select substr(sha256(
+        int4send(32) || match_id
+        || int4send(octet_length(status)) || convert_to(status, 'UTF8')
+        || int4send(8) || int8send(changed_epoch)), 1, 16)
+$$;
+comment on function :"schema".match_stands(bytea, text, bigint) is
+    'The second half of row_hash: of where a result row stands.';
+
 -- The views below share this one; a column that a view leaves out costs it nothing.
 create view :"schema".result_detail as
 select
@@ -169,15 +198,16 @@ select
     e.committed_at as at,
     m.opened_epoch,
     m.changed_epoch,
-    t.shard
-from :"schema".serving s
-join :"schema".generation g using (generation_id)
+    t.shard,
+    t.generation_id
+from :"schema".generation g
 join :"schema".shard h using (generation_id)
 join :"schema".match_transition t using (generation_id, shard)
 left join :"schema".match m using (generation_id, shard, match_id)
 left join :"schema".epoch e on e.generation_id = t.generation_id
-    and e.shard = t.shard and e.epoch = t.epoch;
-comment on view :"schema".result_history is 'Every transition. (shard, epoch, ordinal) only grows, so a consumer can follow it exactly once.';
+    and e.shard = t.shard and e.epoch = t.epoch
+where g.status in ('serving', 'retired') and t.epoch >= g.promoted_epoch;
+comment on view :"schema".result_history is 'Every transition of what served then. (shard, epoch, ordinal) only grows, also where another generation begins to serve, so a consumer can follow it exactly once.';
 comment on column :"schema".result_history.opened_epoch is 'Of the result; "epoch between opened_epoch and changed_epoch" makes looking up one result fast.';
 comment on column :"schema".result_history.changed_epoch is 'Of the result: no transition of it is newer.';
 
@@ -237,14 +267,14 @@ select
     c.side, c.id, c.revision, c.key, c.event_time, c.deleted, c.attributes, c.reason,
     c.interval_from, c.interval_to, c.source, c.partition, c.position, c.epoch,
     e.watermark_before as watermark,
-    c.status, c.resolved_by, e.committed_at as recorded_at, c.shard
-from :"schema".serving s
-join :"schema".generation g using (generation_id)
+    c.status, c.resolved_by, e.committed_at as recorded_at, c.shard, c.generation_id
+from :"schema".generation g
 join :"schema".correction c using (generation_id)
 left join :"schema".epoch e on e.generation_id = c.generation_id
     and e.shard = c.shard and e.epoch = c.epoch
-where c.status <> 'discarded';
-comment on view :"schema".corrections is 'Events that came too late for live state, open and resolved, with the watermark that refused them.';
+where (g.status = 'serving' and c.status <> 'discarded')
+    or (g.status = 'retired' and c.status = 'resolved');
+comment on view :"schema".corrections is 'Events that came too late for live state, open and resolved, with the watermark that refused them. What a retired generation left open, the one that serves has judged itself.';
 
 create view :"schema".quarantined as
 select
@@ -441,6 +471,8 @@ drop view :"schema".results_provisional;
 drop view :"schema".results_final;
 drop view :"schema".results;
 drop view :"schema".result_detail;
+drop function :"schema".match_stands(bytea, text, bigint);
+drop function :"schema".match_said(integer, integer, :"schema".match);
 drop function :"schema".number_at(json, text);
 drop function :"schema".match_identity(text, text, text, text, text);
 -- +goose StatementEnd

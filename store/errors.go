@@ -18,6 +18,13 @@ var (
 	ErrOtherRule = errors.New("the serving generation has another rule version or shards")
 	// ErrNoShard reports a shard that was never registered.
 	ErrNoShard = errors.New("no such shard")
+	// ErrRetired reports a generation that nobody works on any more: another one serves, or it was
+	// abandoned.
+	ErrRetired = errors.New("the generation is no longer worked on")
+	// ErrNotReady reports a candidate that can't be promoted yet, or not any more.
+	ErrNotReady = errors.New("the candidate can't be promoted")
+	// ErrNotValidated reports a candidate whose newest validation did not pass.
+	ErrNotValidated = errors.New("the candidate is not validated")
 	// ErrFenced reports that another worker has taken the shard. Nothing was written.
 	ErrFenced = errors.New("the shard was taken by another worker")
 	// ErrHeld reports a shard whose lease another worker holds.

@@ -23,6 +23,7 @@ const digestSize = sha256.Size
 const (
 	kindEpoch   = "epoch"
 	kindRestore = "restore"
+	kindRebuild = "rebuild"
 )
 
 // manifest is what a manifest says that a delta doesn't.

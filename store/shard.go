@@ -67,7 +67,8 @@ type Shard struct {
 
 // Take takes a shard for a new attempt, if its lease is free: see Lease. From then on commits of
 // whoever held it are refused. Errors: ErrHeld, with the holder in a HeldError, while another worker
-// has the lease; ErrNoShard when the shard was never registered.
+// has the lease; ErrNoShard when the shard was never registered;
+// ErrRetired when its generation neither serves nor is a candidate.
 func (s *Store) Take(
 	ctx context.Context, generation, shard int32, worker string,
 ) (*Shard, error) {
@@ -96,6 +97,9 @@ func (h *Shard) takeTx(ctx context.Context, tx pgx.Tx, worker string) error {
 		h.store.leaseFor.Microseconds())
 	err := row.Scan(&h.epoch, &h.token, (*micros)(&h.Watermark))
 	if errors.Is(err, pgx.ErrNoRows) {
+		if err := h.retiredTx(ctx, tx); err != nil {
+			return err
+		}
 		err := h.whoHoldsTx(ctx, tx)
 		if errors.Is(err, ErrNoShard) {
 			err = h.missingTx(ctx, tx)
@@ -124,6 +128,21 @@ func (h *Shard) takeTx(ctx context.Context, tx pgx.Tx, worker string) error {
 	}
 	h.live = readSetDigest(live)
 	copy(h.digest[:], digest)
+	return nil
+}
+
+// retiredTx tells whether the shard was not taken because of its generation.
+func (h *Shard) retiredTx(ctx context.Context, tx pgx.Tx) error {
+	var status GenerationStatus
+	err := tx.QueryRow(ctx, h.store.sql("generation_status"), h.generation).Scan(&status)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil // which is told by what else is missing
+	case err != nil:
+		return fmt.Errorf("read the status of its generation: %w", err)
+	case status != Candidate && status != Serving:
+		return fmt.Errorf("%w: it is %s; tally generation list shows what serves", ErrRetired, status)
+	}
 	return nil
 }
 

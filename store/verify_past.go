@@ -41,12 +41,15 @@ func (p *pastCheck) add(t *transition, row *standing, exists bool) {
 		p.row, p.exists, p.some = *row, exists, true
 		p.opened, p.chained, p.withdrawn, p.published = 0, false, false, p.published[:0]
 	}
+	// A rebuild's transition goes out from what served before, which need not be this generation.
+	rebuild := t.reason == kindRebuild
 	m := p.byEpoch[t.epoch]
 	name := fmt.Sprintf("%d %d", t.epoch, t.ordinal)
 	switch {
 	case p.settled(t.epoch):
 	case m == nil && !p.covered(t.epoch):
 		p.found.note(t.epoch, "match_transition", name, "there is no epoch %d", t.epoch)
+	case rebuild:
 	case !t.from.Valid && !first && p.chained:
 		p.found.note(t.epoch, "match_transition", name,
 			"its from_status is null, the result was %s before", p.last.to)
@@ -57,7 +60,7 @@ func (p *pastCheck) add(t *transition, row *standing, exists bool) {
 		p.found.note(t.epoch, "match_transition", name, "its from_status is %s, the result was %s "+
 			"before", t.from.String, p.last.to)
 	}
-	if !t.from.Valid || first && p.row.opened == t.epoch {
+	if !t.from.Valid && !rebuild || first && p.row.opened == t.epoch {
 		p.opened = t.epoch // also where from_status was damaged
 	}
 	p.chained = p.chained || !p.covered(t.epoch)

@@ -1,6 +1,15 @@
 -- Discards what the epochs after $3 set aside and nobody has taken up: the sources are read again
--- from there. What was discarded by nobody is open again.
-with corrections as (
+-- from there. What was discarded by nobody is open again, and so is what an interval had settled whose
+-- merge is undone.
+with reopened as (
+    update :"schema".correction c
+    set status = case when c.epoch > $3::bigint then 'discarded' else 'open' end,
+        resolved_by = null
+    from :"schema".generation g
+    where c.generation_id = $1::integer and c.shard = $2::integer and c.status = 'resolved'
+        and g.generation_id = c.resolved_by and g.status = 'merged'
+        and g.promoted_epoch > $3::bigint
+), corrections as (
     update :"schema".correction c
     set status = case when c.status = 'open' then 'discarded' else 'open' end
     where c.generation_id = $1::integer and c.shard = $2::integer

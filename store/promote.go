@@ -1,0 +1,403 @@
+package store
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/jackc/pgx/v5"
+
+	"github.com/tallystick/tallystick/reconcile/stream"
+)
+
+// Promotion makes what a candidate found out the truth.
+type Promotion struct {
+	Reconciliation string
+	// Candidate is a candidate, or a generation that has served and shall serve again.
+	Candidate int32
+	// Worker names who promotes, in the attempts.
+	Worker string
+	// Ready is asked under lock, with where the shards of both generations stand: its error refuses.
+	Ready func(ctx context.Context, base, candidate []State) error
+	// Settles tells which open corrections of the base the candidate has settled.
+	Settles func(ctx context.Context, c *OpenCorrection) (bool, error)
+}
+
+// OpenCorrection is an event that waits for a rebuild.
+type OpenCorrection struct {
+	Shard   int32
+	Epoch   int64
+	Ordinal int32
+	stream.Partition
+	Position string
+	// Time is its event time, if it has one.
+	Time    stream.Micros
+	HasTime bool
+	// Affected are the event times whose results it can touch.
+	Affected stream.Range
+}
+
+// Promoted tells what a promotion did.
+type Promoted struct {
+	// Epoch is the one with which it was written, into each shard.
+	Epoch int64
+	// Changes counts the results that differ, Resolved the corrections that it settled.
+	Changes, Resolved int64
+}
+
+// Promote lets a full candidate serve, or merges an interval into its base, in one transaction, so that
+// a reader sees what served before or all of the new. Workers of both generations are fenced off by
+// it and take their shards again.
+//
+// How the results differ from those served before is written as an epoch of the kind rebuild into
+// each shard that serves from then on, with a number above all others of both generations; its
+// transitions have the reason rebuild and go out from the status that readers saw. The same
+// promotion twice is one.
+//
+// Errors: ErrNotReady, ErrNotValidated, what Ready and Settles return.
+func (s *Store) Promote(ctx context.Context, p Promotion) (done Promoted, err error) {
+	err = s.retry(ctx, func() error {
+		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
+			t := &promotion{Promotion: p, store: s, tx: tx}
+			if err := t.run(ctx); err != nil {
+				return err
+			}
+			done = t.done
+			return nil
+		})
+	})
+	if err != nil {
+		return done, fmt.Errorf("promote generation %d of %s: %w", p.Candidate, p.Reconciliation, err)
+	}
+	return done, nil
+}
+
+// Corrections gives the open corrections of a generation.
+func (s *Store) Corrections(ctx context.Context, generation int32) (list []OpenCorrection, err error) {
+	err = s.retry(ctx, func() error {
+		list, err = s.corrections(ctx, s.pool, generation)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the corrections of generation %d: %w", generation, err)
+	}
+	return list, nil
+}
+
+func (s *Store) corrections(
+	ctx context.Context, q asker, generation int32,
+) ([]OpenCorrection, error) {
+	rows, err := q.Query(ctx, s.sql("generation_corrections"), generation)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c OpenCorrection, err error) {
+		var side string
+		var at *micros
+		err = row.Scan(&c.Shard, &c.Epoch, &c.Ordinal, &side, &c.Source, &c.Number, &c.Position, &at,
+			(*micros)(&c.Affected.From), (*micros)(&c.Affected.To))
+		if err != nil {
+			return c, err
+		}
+		if at != nil {
+			c.Time, c.HasTime = stream.Micros(*at), true
+		}
+		c.Side, err = stream.ParseSide(side)
+		return c, err
+	})
+}
+
+// promotion is one try.
+type promotion struct {
+	Promotion
+	store *Store
+	tx    pgx.Tx
+	done  Promoted
+	// base serves, candidate shall.
+	base, candidate *Generation
+}
+
+func (t *promotion) run(ctx context.Context) error {
+	already, err := t.look(ctx)
+	if err != nil || already {
+		return err
+	}
+	if err := t.exec(ctx, "generation_fence", []int32{t.base.ID, t.candidate.ID}); err != nil {
+		return fmt.Errorf("lock the shards: %w", err)
+	}
+	if err := t.ready(ctx); err != nil {
+		return err
+	}
+	row := t.tx.QueryRow(ctx, t.store.sql("generation_number"), []int32{t.base.ID, t.candidate.ID})
+	if err := row.Scan(&t.done.Epoch); err != nil {
+		return fmt.Errorf("number the epoch: %w", err)
+	}
+	if err := t.change(ctx); err != nil {
+		return err
+	}
+	if err := t.resolve(ctx); err != nil {
+		return fmt.Errorf("resolve corrections: %w", err)
+	}
+	return t.point(ctx)
+}
+
+// look locks the reconciliation and finds both generations. It tells whether the promotion is
+// already done.
+func (t *promotion) look(ctx context.Context) (already bool, err error) {
+	if err := t.exec(ctx, "register_reconciliation", t.Reconciliation); err != nil {
+		return false, fmt.Errorf("lock it: %w", err)
+	}
+	list, err := t.store.generations(ctx, t.tx, t.Reconciliation)
+	if err != nil {
+		return false, fmt.Errorf("read its generations: %w", err)
+	}
+	for i := range list {
+		if g := &list[i]; g.Status == Serving {
+			t.base = g
+		}
+		if g := &list[i]; g.ID == t.Candidate {
+			t.candidate = g
+		}
+	}
+	switch {
+	case t.candidate == nil || t.base == nil:
+		return false, fmt.Errorf("%w: there is no such generation; tally generation list shows them",
+			ErrNotReady)
+	case t.candidate.Status == Serving, t.candidate.Status == Merged:
+		return true, nil
+	case t.candidate.Status == Retired:
+		return false, nil
+	case t.candidate.Status != Candidate:
+		return false, fmt.Errorf("%w: it is %s", ErrNotReady, t.candidate.Status)
+	}
+	return false, t.validated(ctx)
+}
+
+// validated refuses what was not compared with what serves now, or did not pass.
+func (t *promotion) validated(ctx context.Context) error {
+	var base int32
+	var passed bool
+	err := t.tx.QueryRow(ctx, t.store.sql("generation_validated"), t.candidate.ID).Scan(&base, &passed)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return fmt.Errorf("%w: tally rebuild validate compares it", ErrNotValidated)
+	case err != nil:
+		return fmt.Errorf("read its validation: %w", err)
+	case base != t.base.ID, t.candidate.Base != t.base.ID:
+		return fmt.Errorf("%w: generation %d serves meanwhile, it was begun beside %d; begin another",
+			ErrNotValidated, t.base.ID, t.candidate.Base)
+	case !passed:
+		return fmt.Errorf("%w: it has differences that nothing explains; tally rebuild validate shows "+
+			"them", ErrNotValidated)
+	}
+	return nil
+}
+
+// ready refuses a candidate that does not stand where it has to.
+func (t *promotion) ready(ctx context.Context) error {
+	base, err := t.store.standing(ctx, t.tx, t.base.ID)
+	if err != nil {
+		return fmt.Errorf("read where generation %d stands: %w", t.base.ID, err)
+	}
+	candidate, err := t.store.standing(ctx, t.tx, t.candidate.ID)
+	if err != nil {
+		return fmt.Errorf("read where it stands: %w", err)
+	}
+	if t.candidate.Status == Candidate {
+		for i := range candidate {
+			if candidate[i].Watermark < t.candidate.CatchUp.Watermark {
+				return fmt.Errorf("%w: shard %d is still being built; tally rebuild run goes on with it",
+					ErrNotReady, i)
+			}
+		}
+	}
+	if t.Ready == nil {
+		return nil
+	}
+	return t.Ready(ctx, base, candidate)
+}
+
+// target is the generation whose shards get the epoch.
+func (t *promotion) target() *Generation {
+	if t.candidate.Kind == Interval {
+		return t.base
+	}
+	return t.candidate
+}
+
+// change writes the differences and, for each shard, the epoch that they belong to.
+func (t *promotion) change(ctx context.Context) error {
+	if err := t.differences(ctx); err != nil {
+		return fmt.Errorf("write the differences: %w", err)
+	}
+	for shard := range t.target().Shards {
+		if err := t.seal(ctx, shard); err != nil {
+			return fmt.Errorf("write epoch %d of shard %d: %w", t.done.Epoch, shard, err)
+		}
+	}
+	return nil
+}
+
+func (t *promotion) differences(ctx context.Context) error {
+	if t.candidate.Kind == Interval {
+		reach, err := t.reach(ctx)
+		if err != nil {
+			return err
+		}
+		within := t.candidate.Interval
+		return t.exec(ctx, "rebuild_merge", t.base.ID, t.candidate.ID, t.done.Epoch,
+			(within.From - reach).String(), (within.To + reach).String())
+	}
+	keys, shards, err := t.places(ctx)
+	if err != nil {
+		return err
+	}
+	return t.exec(ctx, "rebuild_promote", t.base.ID, t.candidate.ID, t.done.Epoch, keys, shards)
+}
+
+// reach is how far apart the members of a pair can be.
+func (t *promotion) reach(ctx context.Context) (stream.Micros, error) {
+	var reach int64
+	err := t.tx.QueryRow(ctx, t.store.sql("rebuild_reach"), t.candidate.ID).Scan(&reach)
+	return stream.Micros(reach), err
+}
+
+// places gives the shards of keys whose results only the base has, where they are not those that
+// they have there.
+func (t *promotion) places(ctx context.Context) (keys []string, shards []int32, err error) {
+	if t.base.Shards == t.candidate.Shards {
+		return []string{}, []int32{}, nil
+	}
+	rows, err := t.tx.Query(ctx, t.store.sql("rebuild_keys"), t.base.ID, t.candidate.ID)
+	if err != nil {
+		return nil, nil, err
+	}
+	keys, err = pgx.CollectRows(rows, pgx.RowTo[string])
+	shards = make([]int32, len(keys))
+	for i, key := range keys {
+		shards[i] = stream.ShardOf(key, t.candidate.Shards)
+	}
+	return keys, shards, err
+}
+
+// seal writes the manifest of the epoch in one shard.
+func (t *promotion) seal(ctx context.Context, shard int32) error {
+	h := &Shard{store: t.store, generation: t.target().ID, shard: shard, attempt: uuid.New()}
+	err := t.exec(ctx, "generation_attempt", h.generation, shard, h.attempt.String(), t.Worker)
+	if err != nil {
+		return err
+	}
+	d, m, err := t.tip(ctx, h)
+	if err != nil {
+		return err
+	}
+	conn := t.tx.Conn().PgConn()
+	s := h.statement("restore_outputs")
+	s.args.int8(d.Epoch)
+	output := sha256.New()
+	var scratch []byte
+	err = readAll(ctx, conn, s, func(v [][]byte) {
+		id, to := stream.MatchID(v[0]), stream.Status(v[1])
+		scratch = appendOutput(scratch[:0], &id, to, stream.Reason(v[2]), v[3])
+		output.Write(scratch)
+		d.Counts.Count(to)
+		t.done.Changes++
+	})
+	if err != nil {
+		return err
+	}
+	output.Sum(m.output[:0])
+	notify := statement{name: "epoch_notify", sql: t.store.sql("epoch_notify")}
+	notify.args.text(fmt.Sprintf(`{"generation": %d, "shard": %d, "epoch": %d}`,
+		h.generation, shard, d.Epoch))
+	if err := runBatch(ctx, conn, []statement{h.manifest(d, m), notify}, nil); err != nil {
+		return err
+	}
+	return t.exec(ctx, "generation_epoch", h.generation, shard, d.Epoch)
+}
+
+// tip begins the record of the epoch: it stands where the shard stood, and reads nothing.
+func (t *promotion) tip(ctx context.Context, h *Shard) (*stream.Delta, *manifest, error) {
+	d := &stream.Delta{Epoch: t.done.Epoch}
+	m := &manifest{kind: kindRebuild, sources: "[]"}
+	var watermark, clock micros
+	var digest, live []byte
+	var buffered *int64
+	row := t.tx.QueryRow(ctx, t.store.sql("generation_tip"), h.generation, h.shard)
+	if err := row.Scan(&m.parent, &watermark, &digest, &live, &buffered, &clock); err != nil {
+		return nil, nil, err
+	}
+	d.WatermarkBefore, d.WatermarkAfter = stream.Micros(watermark), stream.Micros(watermark)
+	d.Clock = stream.Micros(clock)
+	copy(m.parentDigest[:], digest)
+	if live != nil {
+		m.live = readSetDigest(live)
+	}
+	if buffered != nil {
+		d.Counts.Buffered = *buffered
+	}
+	return d, m, nil
+}
+
+// resolve marks what the candidate has settled, and takes over what was released. Where a generation
+// serves again that did not know them, what the other had settled is open again.
+func (t *promotion) resolve(ctx context.Context) error {
+	list, err := t.store.corrections(ctx, t.tx, t.base.ID)
+	if err != nil {
+		return err
+	}
+	var shards, ordinals []int32
+	var epochs []int64
+	for i := range list {
+		settled, err := t.settles(ctx, &list[i])
+		if err != nil {
+			return err
+		}
+		if settled {
+			shards, ordinals = append(shards, list[i].Shard), append(ordinals, list[i].Ordinal)
+			epochs = append(epochs, list[i].Epoch)
+		}
+	}
+	t.done.Resolved = int64(len(shards))
+	if len(shards) > 0 {
+		err := t.exec(ctx, "generation_resolve", t.base.ID, t.candidate.ID, shards, epochs, ordinals)
+		if err != nil {
+			return err
+		}
+	}
+	if t.candidate.Kind == Interval {
+		return nil
+	}
+	if err := t.exec(ctx, "generation_reopen", t.candidate.ID, t.base.ID); err != nil {
+		return err
+	}
+	return t.exec(ctx, "generation_releases", t.base.ID, t.candidate.ID)
+}
+
+func (t *promotion) settles(ctx context.Context, c *OpenCorrection) (bool, error) {
+	if t.Settles == nil || t.candidate.Base != t.base.ID {
+		return false, nil
+	}
+	return t.Settles(ctx, c)
+}
+
+// point lets the candidate serve, or has it merged.
+func (t *promotion) point(ctx context.Context) error {
+	if t.candidate.Kind == Interval {
+		return t.exec(ctx, "generation_merged", t.candidate.ID, t.done.Epoch)
+	}
+	err := t.exec(ctx, "generation_serve", t.Reconciliation, t.candidate.ID, t.base.ID, t.done.Epoch)
+	if err != nil {
+		return fmt.Errorf("move the pointer: %w", err)
+	}
+	return nil
+}
+
+func (t *promotion) exec(ctx context.Context, name string, args ...any) error {
+	return t.store.step(ctx, name, func() error {
+		_, err := t.tx.Exec(ctx, t.store.sql(name), args...)
+		return err
+	})
+}
