@@ -126,6 +126,17 @@ func (s *Source) Bound(context.Context) error {
 	return nil
 }
 
+// EndAt fixes the end at a position that was read before. A last line that had no newline then, since
+// the file was sealed, is a record again.
+func (s *Source) EndAt(position string) error {
+	end, err := parsePosition(position)
+	if err != nil {
+		return fmt.Errorf("read %s up to a position: %w", s.config.Path, err)
+	}
+	s.bounded, s.bound, s.sealed = true, end, true
+	return nil
+}
+
 // Seal says that the file is complete, so that a last line without its newline is a record too;
 // its position is the file's size.
 func (s *Source) Seal() { s.sealed = true }

@@ -24,6 +24,15 @@ func (p position) String() string {
 	return strings.Join(escaped, "/")
 }
 
+// positionOf copies the values of a row's terms.
+func positionOf(values [][]byte) position {
+	p := make(position, len(values))
+	for i, value := range values {
+		p[i] = string(value)
+	}
+	return p
+}
+
 func (s *Source) decode(text string) (position, error) {
 	if text == "" {
 		return nil, nil
@@ -49,10 +58,7 @@ func (s *Source) readPage(
 	sql, params := s.pageSQL(limit)
 	var last position
 	err := s.query(ctx, sql, params, func(values [][]byte) {
-		last = make(position, terms)
-		for i := range last {
-			last[i] = string(values[i])
-		}
+		last = positionOf(values[:terms])
 		row := s.record(values[terms])
 		row.Position = last.String()
 		records = append(records, row)
@@ -75,38 +81,57 @@ func (s *Source) record(row []byte) stream.Record {
 }
 
 // pageSQL builds the statement of one page: keyset pagination over the terms of the order.
-func (s *Source) pageSQL(limit int) (sql string, params []string) {
-	var where []string
-	parameter := func(value, typ string) string {
-		params = append(params, value)
-		return fmt.Sprintf("$%d::%s", len(params), typ)
-	}
-	compare := func(operator string, with position) {
-		casts := make([]string, len(with))
-		for i, value := range with {
-			casts[i] = parameter(value, s.table.order[i].typ)
-		}
-		where = append(where, fmt.Sprintf("(%s) %s (%s)",
-			strings.Join(s.expressions(""), ", "), operator, strings.Join(casts, ", ")))
-	}
-	if len(s.position) > 0 {
-		compare(">", s.position)
-	}
-	if s.sound() {
-		written := s.table.order[0].expression
-		where = append(where, written+" < pg_snapshot_xmin(pg_current_snapshot())")
-		if s.bounded {
-			where = append(where, written+" < "+parameter(s.bound[0], "xid8"))
-		}
-	} else if s.bounded {
-		compare("<=", s.bound)
+func (s *Source) pageSQL(limit int) (sql string, values []string) {
+	params := &parameters{}
+	where := s.within(s.position, params)
+	switch {
+	case s.sound() && s.bounded:
+		where = append(where, s.table.order[0].expression+" < "+params.add(s.bound[0], "xid8"))
+	case s.bounded:
+		where = append(where, s.compared("<=", s.bound, params))
 	}
 	if len(where) == 0 {
 		where = []string{"true"}
 	}
 	return fmt.Sprintf("select %s, to_json(t.*)::text from %s as t where %s order by %s limit %s",
-		strings.Join(s.expressions("::text"), ", "), s.quoted, strings.Join(where, " and "),
-		strings.Join(s.expressions(""), ", "), parameter(strconv.Itoa(limit), "bigint")), params
+			strings.Join(s.expressions("::text"), ", "), s.quoted, strings.Join(where, " and "),
+			strings.Join(s.expressions(""), ", "), params.add(strconv.Itoa(limit), "bigint")),
+		params.values
+}
+
+// within gives the conditions that a row comes after a position, not after where EndAt says, and, in
+// the sound way, that whatever commits later comes after it.
+func (s *Source) within(after position, params *parameters) (where []string) {
+	if len(after) > 0 {
+		where = append(where, s.compared(">", after, params))
+	}
+	if len(s.last) > 0 {
+		where = append(where, s.compared("<=", s.last, params))
+	}
+	if s.sound() {
+		where = append(where,
+			s.table.order[0].expression+" < pg_snapshot_xmin(pg_current_snapshot())")
+	}
+	return where
+}
+
+// compared compares a row's place in the order with a position.
+func (s *Source) compared(operator string, with position, params *parameters) string {
+	casts := make([]string, len(with))
+	for i, value := range with {
+		casts[i] = params.add(value, s.table.order[i].typ)
+	}
+	return fmt.Sprintf("(%s) %s (%s)",
+		strings.Join(s.expressions(""), ", "), operator, strings.Join(casts, ", "))
+}
+
+// parameters are the parameters of a statement, as text.
+type parameters struct{ values []string }
+
+// add gives the placeholder of a value.
+func (p *parameters) add(value, typ string) string {
+	p.values = append(p.values, value)
+	return fmt.Sprintf("$%d::%s", len(p.values), typ)
 }
 
 // expressions gives the terms of the order as SQL, each with a suffix.

@@ -81,6 +81,10 @@ type Source struct {
 	// bound is the fixed end: a transaction id that is excluded, or the last row's position, which
 	// is included and empty for an empty table.
 	bound position
+	// last, unless it's empty, is the position after which nothing is read.
+	last position
+	// selection is nil where all rows are read.
+	selection *selection
 }
 
 // New checks the configuration. It doesn't connect.
@@ -142,7 +146,7 @@ func (s *Source) Open(
 	if err := s.mustRead(ctx, found); err != nil {
 		return "", err
 	}
-	s.table = found
+	s.table, s.last, s.selection = found, nil, nil
 	if identity != "" && identity != found.identity() {
 		return "", s.lost("it was %s and is %s", identity, found.identity())
 	}
@@ -162,6 +166,9 @@ func (s *Source) Read(
 ) (records []stream.Record, atEnd bool, err error) {
 	if s.table == nil {
 		return nil, false, fmt.Errorf("read %s: the source isn't open", s.config.Table)
+	}
+	if s.selection != nil {
+		return s.readSelected(ctx, maxRecords)
 	}
 	for len(records) < maxRecords {
 		if s.bounded && len(s.bound) == 0 {
@@ -195,6 +202,16 @@ func (s *Source) Bound(ctx context.Context) error {
 	}
 	s.bounded, s.bound = true, bound
 	return nil
+}
+
+// EndAt fixes the end at the position of a row that was read before, until the source is opened
+// again. The source must be open.
+func (s *Source) EndAt(position string) (err error) {
+	if s.table == nil {
+		return fmt.Errorf("read %s up to a position: the source isn't open", s.config.Table)
+	}
+	s.last, err = s.decode(position)
+	return err
 }
 
 // Seal does nothing: a table has no half rows.
