@@ -386,6 +386,60 @@ comment on column :"schema".lag.holds is 'True for the partitions whose watermar
 comment on column :"schema".lag.behind is 'Event time between this partition and the furthest one.';
 comment on column :"schema".lag.idle_since is 'When it last gave a record, if idle_after lets it stop holding the watermark.';
 
+create view :"schema".rebuild_changes as
+with rebuild as (
+    select g.generation_id, g.reconciliation, g.rule_version, g.kind, s.generation_id as base,
+        g.interval_from - r.reach as reach_from, g.interval_to + r.reach as reach_to
+    from :"schema".generation g
+    join :"schema".serving s using (reconciliation)
+    cross join lateral (select interval '1 microsecond' * greatest(
+        (g.rule ->> 'before_us')::bigint, (g.rule ->> 'after_us')::bigint, 0) as reach) r
+    where g.status = 'candidate'
+), base as (
+    select r.generation_id as candidate, m.*
+    from rebuild r
+    join :"schema".match m on m.generation_id = r.base
+        and m.status in ('matched', 'provisional', 'final')
+        and (r.kind = 'full' or m.left_time >= r.reach_from and m.left_time < r.reach_to
+            or m.right_time >= r.reach_from and m.right_time < r.reach_to)
+), candidate as (
+    select r.generation_id as candidate, m.*
+    from rebuild r
+    join :"schema".match m on m.generation_id = r.generation_id
+        and m.status in ('matched', 'provisional', 'final')
+        and (r.kind = 'full' or m.left_time >= r.reach_from and m.left_time < r.reach_to
+            or m.right_time >= r.reach_from and m.right_time < r.reach_to)
+)
+select
+    r.reconciliation, r.generation_id, r.rule_version,
+    case when b.match_id is null then 'added' when c.match_id is null then 'removed'
+        else 'changed' end as change,
+    encode(coalesce(c.match_id, b.match_id), 'hex') as match_id,
+    coalesce(c.kind, b.kind) as kind,
+    coalesce(c.status, b.status) as status,
+    coalesce(c.left_id, b.left_id) as left_id,
+    coalesce(c.left_revision, b.left_revision) as left_revision,
+    coalesce(c.right_id, b.right_id) as right_id,
+    coalesce(c.right_revision, b.right_revision) as right_revision,
+    coalesce(c.key, b.key) as key,
+    coalesce(c.left_time, b.left_time) as left_time,
+    coalesce(c.right_time, b.right_time) as right_time
+from base b
+full join candidate c on c.candidate = b.candidate
+    and coalesce(c.left_id, '') = coalesce(b.left_id, '')
+    and coalesce(c.left_revision, 0) = coalesce(b.left_revision, 0)
+    and coalesce(c.right_id, '') = coalesce(b.right_id, '')
+    and coalesce(c.right_revision, 0) = coalesce(b.right_revision, 0)
+join rebuild r on r.generation_id = coalesce(c.candidate, b.candidate)
+where (b.status, b.key, b.left_time, b.right_time, b.verdict, b.differences::text)
+    is distinct from (c.status, c.key, c.left_time, c.right_time, c.verdict, c.differences::text);
+comment on view :"schema".rebuild_changes is 'What would change if a candidate began to serve now: its active results against those served, by their members, so that another rule version shows only what it decides otherwise. What a candidate has not read yet shows as removed.';
+comment on column :"schema".rebuild_changes.generation_id is 'The candidate.';
+comment on column :"schema".rebuild_changes.rule_version is 'The rule version of the candidate.';
+comment on column :"schema".rebuild_changes.change is 'added: only the candidate has it; removed: only what serves has it; changed: its status, key, times, verdict or differences are others.';
+comment on column :"schema".rebuild_changes.match_id is 'Identity, in hex; of the candidate unless it is removed.';
+comment on column :"schema".rebuild_changes.status is 'Status in the candidate; in what serves when it is removed.';
+
 -- The other columns say what the column of the same name says in the table that the view shows.
 do $comments$
 declare
@@ -456,6 +510,7 @@ $comments$;
 
 -- +goose Down
 -- +goose StatementBegin
+drop view :"schema".rebuild_changes;
 drop view :"schema".lag;
 drop view :"schema".attempts;
 drop view :"schema".epochs;
