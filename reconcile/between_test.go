@@ -41,9 +41,9 @@ var facts = []fact{
 	{id: "11", revision: 2, at: "10:30:00"},
 	{id: "12", revision: 2, at: "12:00:00"},
 	{id: "15", revision: 2, at: "10:20:00"},
-	{id: "bad", revision: 1, at: "10:20:00"}, // no key
-	{id: "14", revision: 2, deleted: true},   // no time
-	{id: "15", revision: 1, at: "08:00:00"},  // older, and after it
+	{id: "99", revision: 1, at: "10:20:00"}, // no key
+	{id: "14", revision: 2, deleted: true},  // no time
+	{id: "15", revision: 1, at: "08:00:00"}, // older, and after it
 	{id: "16", revision: 1, at: "08:00:00"},
 	{id: "16", revision: 2, deleted: true},
 	{id: "17", revision: 1, deleted: true, at: "10:10:00"},
@@ -73,7 +73,7 @@ func (f fact) time() string {
 }
 
 func (f fact) key() string {
-	if f.id == "bad" {
+	if f.id == "99" {
 		return ""
 	}
 	return "k"

@@ -13,9 +13,9 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// selectedMax is how many positions of selected rows are held in memory. Each time they are used up
-// the server looks for the next.
-const selectedMax = 100_000
+// selectedPages is for how many pages the positions of selected rows are held in memory. Each time
+// they are used up the server looks for the next.
+const selectedPages = 20
 
 // selection is the part of the table that Select asks for.
 type selection struct {
@@ -32,7 +32,7 @@ type selection struct {
 // that of its text, or coarser; and rows are told apart by columns. The source must be open.
 //
 // An index on the time column and one on the id column make selecting cost what the range holds.
-// Without the first the server looks through the whole table once for each selectedMax rows.
+// Without them the server looks through the whole table once for every selectedPages pages.
 func (s *Source) Selects() bool {
 	return s.table != nil && s.timeCondition(stream.Range{}, &parameters{}) != "" &&
 		s.idArray() != "" && !slices.Contains(s.table.order, contentTerm)
@@ -89,14 +89,15 @@ func (s *Source) look(ctx context.Context) error {
 	}
 	where := []string{fmt.Sprintf("%s in (%s)", s.idColumn(), ids)}
 	where = append(where, s.within(s.position, params)...)
+	limit := selectedPages * s.config.Page
 	sql := fmt.Sprintf("select %s from %s as t where %s order by %s limit %s",
 		strings.Join(s.expressions("::text"), ", "), s.quoted, strings.Join(where, " and "),
-		strings.Join(s.expressions(""), ", "), params.add(strconv.Itoa(selectedMax), "bigint"))
+		strings.Join(s.expressions(""), ", "), params.add(strconv.Itoa(limit), "bigint"))
 	var found []position
 	err := s.query(ctx, sql, params.values, func(values [][]byte) {
 		found = append(found, positionOf(values))
 	})
-	s.selection.ahead, s.selection.more = found, len(found) == selectedMax
+	s.selection.ahead, s.selection.more = found, len(found) == limit
 	return err
 }
 
