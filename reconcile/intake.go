@@ -29,6 +29,8 @@ type intake struct {
 	seal     bool
 	// watchful is set where silence alone can move the watermark.
 	watchful bool
+	// catchUp is where a candidate's watermark is released, nil for ordinary work.
+	catchUp *stream.CatchUp
 	// wake holds a token when a feed may have something new.
 	wake   chan struct{}
 	cancel context.CancelFunc
@@ -49,6 +51,7 @@ type feed struct {
 	ended        bool
 	// waits is true while others have to read before this feed can: see Source.Read.
 	waits bool
+	hold  hold
 }
 
 // chunk is what one Read gave.
@@ -65,6 +68,7 @@ func openIntake(ctx context.Context, cfg Config, progress []stream.Progress) (*i
 	in := &intake{
 		maxDelay: cfg.MaxDelay, untilEnd: cfg.UntilEnd, seal: cfg.Seal,
 		watchful: cfg.Join.IdleAfter != [2]time.Duration{},
+		catchUp:  cfg.CatchUp,
 		wake:     make(chan struct{}, 1),
 	}
 	ctx, in.cancel = context.WithCancel(ctx)
@@ -79,6 +83,7 @@ func openIntake(ctx context.Context, cfg Config, progress []stream.Progress) (*i
 	slices.SortFunc(in.feeds, func(a, b *feed) int {
 		return a.source.Partition().Compare(b.source.Partition())
 	})
+	in.arrive()
 	for _, f := range in.feeds {
 		in.group.Go(func() { in.read(ctx, f) })
 	}
@@ -105,7 +110,7 @@ func (in *intake) open(ctx context.Context, f *feed, progress []stream.Progress)
 		}
 	}
 	f.identity, f.next = identity, identity
-	return nil
+	return f.holdAt(ctx, in.catchUp)
 }
 
 // close stops the readers and closes the sources.
@@ -158,16 +163,24 @@ func (in *intake) read(ctx context.Context, f *feed) {
 
 // next cuts a batch of up to maxEvents records. Where the run has an end it waits for every source;
 // otherwise for no record longer than maxDelay. The batch is empty when nothing came for a while, or
-// at once where the loop has an epoch to run even so.
-func (in *intake) next(ctx context.Context, maxEvents int, now bool) (*stream.Batch, error) {
+// at once where the loop has an epoch to run even so. watermark says where the loop stands.
+func (in *intake) next(
+	ctx context.Context, maxEvents int, watermark stream.Micros, now bool,
+) (*stream.Batch, error) {
 	b := in.emptyBatch()
+	if in.catchesUp(b, watermark); b.Release != nil {
+		return in.finish(b), nil
+	}
 	n := 0
 	var deadline <-chan time.Time
 	quiet := in.quiet(now)
 	for {
-		more, err := in.fill()
+		more, err := in.fill(ctx)
 		if err != nil {
 			return nil, err
+		}
+		if b.Held != nil && !in.holds() {
+			return in.finish(b), nil
 		}
 		if more {
 			n += in.take(b, maxEvents-n)
@@ -208,22 +221,29 @@ func (in *intake) quiet(now bool) <-chan time.Time {
 
 // fill takes what was read ahead and tells whether a record can be chosen: every feed must have
 // one, or have none for now. A feed that waits for others counts as having none: the others may wait
-// in turn for what this shard has not read of another source.
-func (in *intake) fill() (bool, error) {
+// in turn for what this shard has not read of another source. So does one that has to wait until the
+// others have caught up as well.
+func (in *intake) fill(ctx context.Context) (bool, error) {
+	for _, f := range in.feeds {
+		if err := f.fill(ctx); err != nil {
+			return false, fmt.Errorf("read source %s: %w", f.source.Partition(), err)
+		}
+	}
+	in.arrive()
 	ready, some := true, false
 	for _, f := range in.feeds {
-		if err := f.fill(); err != nil {
-			return false, fmt.Errorf("read source %s: %w", f.source.Partition(), err)
+		if err := f.fallsShort(); err != nil {
+			return false, err
 		}
 		some = some || len(f.records) > 0
 		ready = ready &&
-			(len(f.records) > 0 || f.ended || f.waits || (f.caughtUp && !in.untilEnd))
+			(len(f.records) > 0 || f.ended || f.waits || f.hold.waits() || (f.caughtUp && !in.untilEnd))
 	}
 	return ready && some, nil
 }
 
-func (f *feed) fill() error {
-	for len(f.records) == 0 && !f.ended {
+func (f *feed) fill(ctx context.Context) error {
+	for len(f.records) == 0 && len(f.hold.records) == 0 && !f.ended {
 		select {
 		case c := <-f.ahead:
 			if c.err != nil {
@@ -231,6 +251,9 @@ func (f *feed) fill() error {
 			}
 			f.records, f.next = c.records, c.identity
 			f.caughtUp, f.ended, f.waits = c.caughtUp, c.ended, c.waits
+			if err := f.holdBack(ctx); err != nil {
+				return err
+			}
 		default:
 			return nil
 		}
@@ -307,6 +330,9 @@ func (in *intake) finish(b *stream.Batch) *stream.Batch {
 	for i, f := range in.feeds {
 		part := &b.Parts[i]
 		part.To, part.Identity = f.to, f.identity
+		if b.Held != nil || b.Release != nil {
+			continue // neither a silence nor an end means anything yet
+		}
 		part.CaughtUp = f.caughtUp && len(f.records) == 0
 		part.Sealed = in.seal && f.done()
 	}
@@ -314,7 +340,9 @@ func (in *intake) finish(b *stream.Batch) *stream.Batch {
 }
 
 // done tells whether a bounded feed has been cut to its end.
-func (f *feed) done() bool { return f.ended && len(f.records) == 0 }
+func (f *feed) done() bool {
+	return f.ended && len(f.records) == 0 && len(f.hold.records) == 0
+}
 
 // finished tells whether every feed is.
 func (in *intake) finished() bool {

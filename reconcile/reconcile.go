@@ -69,7 +69,14 @@ type Config struct {
 	// UntilEnd stops when every source is read to the end it has at the start. Seal, with it,
 	// says that the sources are complete.
 	UntilEnd, Seal bool
-	Logger         *slog.Logger
+	// CatchUp, when set, makes the generation a candidate: up to the positions in it everything is
+	// read with the low watermark held, then that is released at the one in it, and what follows is
+	// ordinary work. An attempt sees by what is stored how far that has come.
+	CatchUp *stream.CatchUp
+	// CatchUpOnly stops when the low watermark has been released and stands there, without reading
+	// anything past the positions in CatchUp.
+	CatchUpOnly bool
+	Logger      *slog.Logger
 	// OnEpoch, when set, is called after each commit, in order, by the goroutine that committed.
 	OnEpoch func(*stream.Delta)
 	// Upkeep, when set, runs beside the loop while the shard is held and verified.
@@ -88,7 +95,7 @@ const (
 const leaveTimeout = 5 * time.Second
 
 // Run reconciles one shard until the context ends (it then returns nil, after the epoch in flight),
-// until the end of the sources where UntilEnd says so, or until something cannot heal. Its errors
+// until the end that UntilEnd or CatchUpOnly gives it, or until something cannot heal. Its errors
 // wrap store.ErrHeld, ErrHandedOver, store.ErrFenced, stream.ErrPositionLost or what the store or a
 // source returned.
 func Run(ctx context.Context, cfg Config) error {
@@ -184,7 +191,7 @@ func (w *worker) attempt(outer context.Context) (err error) {
 		err = nil // the next attempt replays the rest
 	}
 	err = errors.Join(err, w.settle())
-	if w.UntilEnd && err == nil && ctx.Err() == nil {
+	if (w.UntilEnd || w.CatchUpOnly) && err == nil && ctx.Err() == nil {
 		err = w.background.wait()
 	}
 	return err
@@ -267,7 +274,7 @@ func (w *worker) spill(ctx context.Context) error {
 // epochs runs epoch after epoch. It returns nil when the context ends or the sources do; a commit
 // that fails ends the context and leaves its error to settle.
 func (w *worker) epochs(ctx context.Context) error {
-	for {
+	for !w.done() {
 		batch, err := w.next(ctx)
 		if err == nil {
 			err = w.epoch(ctx, batch, nil)
@@ -278,10 +285,19 @@ func (w *worker) epochs(ctx context.Context) error {
 		case err != nil:
 			return err
 		}
-		if w.intake.finished() && !w.state.Behind() && len(w.rests) == 0 {
-			return nil
-		}
 	}
+	return nil
+}
+
+// done tells whether all is read that this run is to read, and the watermark stands where it leads.
+func (w *worker) done() bool {
+	switch {
+	case len(w.rests) > 0, !w.intake.released(w.state.Watermark()):
+		return false
+	case w.CatchUpOnly:
+		return true
+	}
+	return w.intake.finished() && !w.state.Behind()
 }
 
 // next gives what was cut off a batch, the last cut first, or else a new batch.
@@ -291,7 +307,9 @@ func (w *worker) next(ctx context.Context) (*stream.Batch, error) {
 		w.rests = w.rests[:last]
 		return batch, nil
 	}
-	return w.intake.next(ctx, w.maxEvents, w.state.Behind())
+	// A watermark that is held lags behind nothing.
+	behind := w.state.Behind() && !w.intake.holds()
+	return w.intake.next(ctx, w.maxEvents, w.state.Watermark(), behind)
 }
 
 // epoch joins one batch, waits for the epoch before it, and starts its commit. A batch that would

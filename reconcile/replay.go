@@ -14,7 +14,7 @@ import (
 func (w *worker) replay(ctx context.Context, discarded []store.Recorded) error {
 	for i := range discarded {
 		recorded := &discarded[i]
-		batch, err := w.intake.again(ctx, recorded)
+		batch, err := w.intake.again(ctx, recorded, w.state.Watermark())
 		if err != nil {
 			return fmt.Errorf("replay epoch %d: %w", recorded.Epoch, err)
 		}
@@ -28,10 +28,14 @@ func (w *worker) replay(ctx context.Context, discarded []store.Recorded) error {
 }
 
 // again cuts the batch that a discarded epoch read. Records that have come up in the range since
-// then are part of it; the outputs tell.
-func (in *intake) again(ctx context.Context, recorded *store.Recorded) (*stream.Batch, error) {
+// then are part of it; the outputs tell. watermark says where the loop stands.
+func (in *intake) again(
+	ctx context.Context, recorded *store.Recorded, watermark stream.Micros,
+) (*stream.Batch, error) {
 	b := in.emptyBatch()
 	b.Clock, b.Replays, b.Watermark = recorded.Clock, true, recorded.Watermark
+	in.caughtUpAgain(b, watermark)
+	live := b.Held == nil && b.Release == nil
 	for i, f := range in.feeds {
 		part := &b.Parts[i]
 		part.To, part.Identity = f.to, f.identity
@@ -48,10 +52,12 @@ func (in *intake) again(ctx context.Context, recorded *store.Recorded) (*stream.
 			}
 			part.To, part.Identity = p.To, p.Identity
 			// What the join makes of a silence or an end is what it made of it then.
-			part.CaughtUp = p.Idle
-			part.Sealed = p.Watermark == stream.Infinity && p.Source != join.QuarantineSource
+			part.CaughtUp = live && p.Idle
+			part.Sealed = live && p.Watermark == stream.Infinity &&
+				p.Source != join.QuarantineSource
 		}
 	}
+	in.arrive()
 	return b, nil
 }
 
@@ -59,7 +65,7 @@ func (in *intake) again(ctx context.Context, recorded *store.Recorded) (*stream.
 func (in *intake) readTo(ctx context.Context, f *feed, part *stream.Part, to string) error {
 	at := f.to
 	for at != to {
-		if err := f.fill(); err != nil {
+		if err := f.fill(ctx); err != nil {
 			return fmt.Errorf("read source %s: %w", f.source.Partition(), err)
 		}
 		n, err := f.upTo(ctx, to)
@@ -70,7 +76,7 @@ func (in *intake) readTo(ctx context.Context, f *feed, part *stream.Part, to str
 			at, f.time = f.records[n-1].Position, f.at(n-1)
 		}
 		part.Records = append(part.Records, f.records[:n]...)
-		passed := n < len(f.records)
+		passed := n < len(f.records) || len(f.hold.records) > 0
 		f.records = f.records[n:]
 		switch {
 		case at == to, passed:

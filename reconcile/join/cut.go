@@ -14,7 +14,7 @@ func (s *State) Cut(b *stream.Batch, found *stream.Found) (rest *stream.Batch) {
 	if s.cfg.PairsMax <= 0 || b.Records() < 2 || s.pairsOf(b, found) <= s.cfg.PairsMax {
 		return nil
 	}
-	rest = &stream.Batch{Clock: b.Clock, Parts: slices.Clone(b.Parts)}
+	rest = &stream.Batch{Clock: b.Clock, Held: b.Held, Parts: slices.Clone(b.Parts)}
 	taken := 0
 	for i := range b.Parts {
 		taken += s.cutPart(&b.Parts[i], &rest.Parts[i], len(b.Parts[i].Records)/2)

@@ -69,7 +69,7 @@ func (s *State) Step(b *stream.Batch, found *stream.Found) *stream.Delta {
 	s.withdrawOld()
 	s.joinNew(b)
 	s.moveWatermark(b, found)
-	s.settleTimeless()
+	s.settleTimeless(b)
 	s.settle()
 	return s.finish()
 }

@@ -52,9 +52,23 @@ func (s *State) progress(
 		if part.Sealed || part.Source == QuarantineSource {
 			p.Watermark = stream.Infinity
 		}
+		if was := b.Release.Of(part.Partition); was != nil {
+			p.Watermark, p.Idle, p.LastEventAt = was.Watermark, was.Idle, was.LastEventAt
+		}
 		list[i] = p
 	}
 	return list
+}
+
+// aim is where the batch puts the low watermark, given where it leaves the partitions.
+func (s *State) aim(b *stream.Batch, list []stream.Progress) stream.Micros {
+	switch {
+	case b.Held != nil:
+		return s.watermark
+	case b.Release != nil:
+		return max(b.Release.Watermark, s.watermark)
+	}
+	return s.lowest(list)
 }
 
 // lowest is where these partitions put the low watermark: the lowest of those that hold it. It
@@ -93,10 +107,11 @@ func (s *State) idle(b *stream.Batch) func(*stream.Part, stream.Progress) bool {
 // Moves tells whether an epoch is due although nothing was read: the watermark lags behind its
 // target, or a partition was sealed or has been silent for long enough.
 func (s *State) Moves(b *stream.Batch) bool {
-	if s.Behind() {
+	list := s.progress(b, newMarks(b), s.idle(b))
+	if b.Held == nil && max(s.target, s.aim(b, list)) > s.watermark {
 		return true
 	}
-	for _, p := range s.progress(b, newMarks(b), s.idle(b)) {
+	for _, p := range list {
 		was, known := s.parts[p.Partition]
 		if !known {
 			was.Watermark = stream.NegInfinity
@@ -121,8 +136,11 @@ func (s *State) reachable(b *stream.Batch) stream.Micros {
 	mayIdle := func(part *stream.Part, _ stream.Progress) bool {
 		return s.cfg.IdleAfter[part.Side] > 0 && part.CaughtUp
 	}
-	list := s.progress(b, marks, mayIdle)
-	return max(s.lowest(list), s.target)
+	to := s.aim(b, s.progress(b, marks, mayIdle))
+	if b.Held != nil || b.Release != nil {
+		return to
+	}
+	return max(to, s.target)
 }
 
 func newMarks(b *stream.Batch) []stream.Micros {
@@ -141,7 +159,7 @@ func (s *State) moveWatermark(b *stream.Batch, found *stream.Found) {
 		s.parts[p.Partition] = p
 	}
 	s.work.delta.Progress = list
-	s.target = s.lowest(list)
+	s.target = s.aim(b, list)
 	to := s.target
 	if found != nil {
 		for i, end := range found.DueTo {
@@ -164,9 +182,14 @@ func (s *State) dueMost(b *stream.Batch, to stream.Micros) (stream.Micros, int) 
 }
 
 // settleTimeless gives tombstones without a time, of ids never seen, the first watermark as theirs.
-func (s *State) settleTimeless() {
+// While the watermark is held that is the one that it will be released at.
+func (s *State) settleTimeless(b *stream.Batch) {
+	first := s.watermark
+	if b.Held != nil {
+		first = max(first, b.Held.Watermark)
+	}
 	for _, r := range s.work.timeless {
-		r.Horizon = s.cfg.horizon(r.Side, s.watermark)
+		r.Horizon = s.cfg.horizon(r.Side, first)
 		s.timers.push(timer{at: r.Horizon, row: r})
 	}
 }

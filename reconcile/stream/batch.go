@@ -8,6 +8,11 @@ type Batch struct {
 	// watermark at Watermark, however many rows closed, and so must this one.
 	Replays   bool
 	Watermark Micros
+	// Held is set while a candidate catches up: the batch leaves the low watermark where it is.
+	Held *CatchUp
+	// Release is set once it has caught up and for as long as the low watermark is below that of the
+	// CatchUp: the batch has no records, and moves partitions and watermark to where those were.
+	Release *CatchUp
 	// Parts holds every configured partition once, in Partition.Compare order, whether it gave
 	// records or not.
 	Parts []Part

@@ -8,3 +8,16 @@ type CatchUp struct {
 	// Partitions hold the position, in To, and what is known of the partition there.
 	Partitions []Progress
 }
+
+// Of gives what is known of a partition, nil where the generation that serves had none such.
+func (c *CatchUp) Of(p Partition) *Progress {
+	if c == nil {
+		return nil
+	}
+	for i := range c.Partitions {
+		if c.Partitions[i].Partition == p {
+			return &c.Partitions[i]
+		}
+	}
+	return nil
+}
