@@ -67,7 +67,7 @@ func (m *Model) Step(e Epoch) Report {
 	rep := Report{WatermarkBefore: m.watermark}
 	accepted := m.judge(e, &rep)
 	m.moveWatermarks(e, accepted, &rep)
-	m.enter(accepted, rep.WatermarkBefore)
+	m.enter(accepted, rep.WatermarkBefore, e.Held)
 	m.publish(m.activeNow(accepted), accepted, &rep)
 	m.expire(&rep)
 	rep.WatermarkAfter = m.watermark
@@ -113,6 +113,16 @@ func (m *Model) moveWatermarks(e Epoch, accepted []Arrival, rep *Report) {
 	for _, p := range e.Sealed {
 		m.watermarks[p] = stream.Infinity
 	}
+	if e.Held != nil {
+		return
+	}
+	if e.Release != nil {
+		for _, p := range e.Release.Partitions {
+			m.watermarks[p.Partition] = p.Watermark
+		}
+		m.watermark = max(m.watermark, e.Release.Watermark)
+		return
+	}
 	lowest := stream.Infinity
 	for _, w := range m.watermarks {
 		lowest = min(lowest, w)
@@ -120,8 +130,13 @@ func (m *Model) moveWatermarks(e Epoch, accepted []Arrival, rep *Report) {
 	m.watermark = max(m.watermark, lowest)
 }
 
-// enter puts accepted events into the buffer in place of their older revisions.
-func (m *Model) enter(accepted []Arrival, before stream.Micros) {
+// enter puts accepted events into the buffer in place of their older revisions. Where the watermark
+// is held, what takes it as its time takes the one at which that ends.
+func (m *Model) enter(accepted []Arrival, before stream.Micros, held *stream.CatchUp) {
+	first := m.watermark
+	if held != nil {
+		first = max(first, held.Watermark)
+	}
 	for _, a := range accepted {
 		added := row{a.Side, a.Event, m.rule.Horizon(a.Side, a.Event.Time)}
 		old := m.bufferedRow(a.Side, a.Event.ID)
@@ -131,7 +146,7 @@ func (m *Model) enter(accepted []Arrival, before stream.Micros) {
 		case !a.Event.HasTime && before.Finite():
 			added.horizon = m.rule.Horizon(a.Side, before)
 		case !a.Event.HasTime:
-			added.horizon = m.rule.Horizon(a.Side, m.watermark)
+			added.horizon = m.rule.Horizon(a.Side, first)
 		}
 		m.buffer = slices.DeleteFunc(m.buffer, func(r row) bool {
 			return r.side == a.Side && r.event.ID == a.Event.ID

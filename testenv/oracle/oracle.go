@@ -64,4 +64,7 @@ type Epoch struct {
 	// Sealed names the partitions whose end is reached with this epoch: their watermark moves to
 	// +infinity at its end.
 	Sealed []stream.Partition
+	// Held is set while a candidate catches up: the low watermark stays where it is. Release, in an
+	// epoch without records, puts the watermarks where those of the serving generation were.
+	Held, Release *stream.CatchUp
 }
