@@ -31,11 +31,15 @@ func shapes() []shape {
 	return []shape{
 		{id: "text", at: "timestamptz", time: "%s", read: 11},
 		{id: "text", at: "timestamptz", time: "%s", read: 11, weak: true},
-		{id: "bigint", at: "bigint", time: "(extract(epoch from %s) * 1000000)::bigint",
-			format: "unix_us", read: 11},
+		{
+			id: "bigint", at: "bigint", time: "(extract(epoch from %s) * 1000000)::bigint",
+			format: "unix_us", read: 11,
+		},
 		{id: "uuid", at: "numeric", time: "extract(epoch from %s)::numeric", format: "unix_s", read: 11},
-		{id: "varchar(80)", at: "text", read: soFar, weak: true,
-			time: "to_char(%s at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.USZ')"},
+		{
+			id: "varchar(80)", at: "text", read: soFar, weak: true,
+			time: "to_char(%s at time zone 'UTC', 'YYYY-MM-DD\"T\"HH24:MI:SS.USZ')",
+		},
 		{id: "numeric", at: "timestamptz", time: "%s", read: soFar},
 	}
 }
