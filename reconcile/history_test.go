@@ -83,14 +83,8 @@ func compareWithBatch(
 func equalsBatch(
 	ctx context.Context, db *testenv.Database, generation int32, history *oracle.History,
 ) error {
-	tx, err := db.Pool.Begin(ctx)
+	want, err := batchOf(ctx, db, history)
 	if err != nil {
-		return err
-	}
-	want, err := oracle.Batch(ctx, tx, history, oracle.BatchSQL{
-		RawEvent: queries.Torture("raw_event"), Join: queries.Torture("batch"),
-	})
-	if err := errors.Join(err, tx.Rollback(ctx)); err != nil {
 		return err
 	}
 	got, err := active(ctx, db, generation)
@@ -101,6 +95,20 @@ func equalsBatch(
 		return fmt.Errorf("active rows are\n%q\nwant\n%q", got, want)
 	}
 	return nil
+}
+
+// batchOf gives the results of one SQL join over the raw events, sorted.
+func batchOf(
+	ctx context.Context, db *testenv.Database, history *oracle.History,
+) ([]string, error) {
+	tx, err := db.Pool.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	want, err := oracle.Batch(ctx, tx, history, oracle.BatchSQL{
+		RawEvent: queries.Torture("raw_event"), Join: queries.Torture("batch"),
+	})
+	return want, errors.Join(err, tx.Rollback(ctx))
 }
 
 // runOnce runs the loop until the end of the history, or stops it after a random epoch.

@@ -192,6 +192,7 @@ func (w *worker) attempt(outer context.Context) (err error) {
 	}
 	err = errors.Join(err, w.settle())
 	if (w.UntilEnd || w.CatchUpOnly) && err == nil && ctx.Err() == nil {
+		w.background.begin() // no commit comes that it could be in the way of
 		err = w.background.wait()
 	}
 	return err
