@@ -59,14 +59,10 @@ type Promoted struct {
 // Errors: ErrNotReady, ErrNotValidated, what Ready and Settles return.
 func (s *Store) Promote(ctx context.Context, p Promotion) (done Promoted, err error) {
 	err = s.retry(ctx, func() error {
-		return pgx.BeginFunc(ctx, s.pool, func(tx pgx.Tx) error {
-			t := &promotion{Promotion: p, store: s, tx: tx}
-			if err := t.run(ctx); err != nil {
-				return err
-			}
-			done = t.done
-			return nil
-		})
+		t := &promotion{Promotion: p, store: s, done: done}
+		err := t.transact(ctx)
+		done = t.done
+		return err
 	})
 	if err != nil {
 		return done, fmt.Errorf("promote generation %d of %s: %w", p.Candidate, p.Reconciliation, err)
@@ -117,6 +113,24 @@ type promotion struct {
 	done  Promoted
 	// base serves, candidate shall.
 	base, candidate *Generation
+	// attempts are those under which the shards are locked.
+	attempts map[place]uuid.UUID
+}
+
+// place names a shard.
+type place struct{ generation, shard int32 }
+
+// transact runs the transaction. What a try has done that lost its connection in the COMMIT, the next
+// one finds done.
+func (t *promotion) transact(ctx context.Context) (err error) {
+	if t.tx, err = t.store.pool.Begin(ctx); err != nil {
+		return err
+	}
+	defer func() { _ = t.tx.Rollback(context.WithoutCancel(ctx)) }() // nothing, after the COMMIT
+	if err := t.run(ctx); err != nil {
+		return err
+	}
+	return t.store.step(ctx, "commit", func() error { return t.tx.Commit(ctx) })
 }
 
 func (t *promotion) run(ctx context.Context) error {
@@ -124,14 +138,15 @@ func (t *promotion) run(ctx context.Context) error {
 	if err != nil || already {
 		return err
 	}
-	if err := t.exec(ctx, "generation_fence", []int32{t.base.ID, t.candidate.ID}); err != nil {
+	t.done = Promoted{}
+	if err := t.fence(ctx); err != nil {
 		return fmt.Errorf("lock the shards: %w", err)
 	}
 	if err := t.ready(ctx); err != nil {
 		return err
 	}
-	row := t.tx.QueryRow(ctx, t.store.sql("generation_number"), []int32{t.base.ID, t.candidate.ID})
-	if err := row.Scan(&t.done.Epoch); err != nil {
+	err = t.row(ctx, "generation_number", []any{&t.done.Epoch}, []int32{t.base.ID, t.candidate.ID})
+	if err != nil {
 		return fmt.Errorf("number the epoch: %w", err)
 	}
 	if err := t.change(ctx); err != nil {
@@ -175,11 +190,30 @@ func (t *promotion) look(ctx context.Context) (already bool, err error) {
 	return false, t.validated(ctx)
 }
 
+// fence locks the shards of both.
+func (t *promotion) fence(ctx context.Context) error {
+	t.attempts = map[place]uuid.UUID{}
+	return t.store.step(ctx, "generation_fence", func() error {
+		rows, err := t.tx.Query(ctx, t.store.sql("generation_fence"),
+			[]int32{t.base.ID, t.candidate.ID}, t.Worker)
+		if err != nil {
+			return err
+		}
+		var at place
+		var attempt string
+		_, err = pgx.ForEachRow(rows, []any{&at.generation, &at.shard, &attempt}, func() (err error) {
+			t.attempts[at], err = uuid.Parse(attempt)
+			return err
+		})
+		return err
+	})
+}
+
 // validated refuses what was not compared with what serves now, or did not pass.
 func (t *promotion) validated(ctx context.Context) error {
 	var base int32
 	var passed bool
-	err := t.tx.QueryRow(ctx, t.store.sql("generation_validated"), t.candidate.ID).Scan(&base, &passed)
+	err := t.row(ctx, "generation_validated", []any{&base, &passed}, t.candidate.ID)
 	switch {
 	case errors.Is(err, pgx.ErrNoRows):
 		return fmt.Errorf("%w: tally rebuild validate compares it", ErrNotValidated)
@@ -260,7 +294,7 @@ func (t *promotion) differences(ctx context.Context) error {
 // reach is how far apart the members of a pair can be.
 func (t *promotion) reach(ctx context.Context) (stream.Micros, error) {
 	var reach int64
-	err := t.tx.QueryRow(ctx, t.store.sql("rebuild_reach"), t.candidate.ID).Scan(&reach)
+	err := t.row(ctx, "rebuild_reach", []any{&reach}, t.candidate.ID)
 	return stream.Micros(reach), err
 }
 
@@ -284,11 +318,8 @@ func (t *promotion) places(ctx context.Context) (keys []string, shards []int32, 
 
 // seal writes the manifest of the epoch in one shard.
 func (t *promotion) seal(ctx context.Context, shard int32) error {
-	h := &Shard{store: t.store, generation: t.target().ID, shard: shard, attempt: uuid.New()}
-	err := t.exec(ctx, "generation_attempt", h.generation, shard, h.attempt.String(), t.Worker)
-	if err != nil {
-		return err
-	}
+	h := &Shard{store: t.store, generation: t.target().ID, shard: shard}
+	h.attempt = t.attempts[place{h.generation, shard}]
 	d, m, err := t.tip(ctx, h)
 	if err != nil {
 		return err
@@ -312,7 +343,7 @@ func (t *promotion) seal(ctx context.Context, shard int32) error {
 	notify := statement{name: "epoch_notify", sql: t.store.sql("epoch_notify")}
 	notify.args.text(fmt.Sprintf(`{"generation": %d, "shard": %d, "epoch": %d}`,
 		h.generation, shard, d.Epoch))
-	if err := runBatch(ctx, conn, []statement{h.manifest(d, m), notify}, nil); err != nil {
+	if err := t.store.run(ctx, conn, []statement{h.manifest(d, m), notify}, nil); err != nil {
 		return err
 	}
 	return t.exec(ctx, "generation_epoch", h.generation, shard, d.Epoch)
@@ -325,8 +356,8 @@ func (t *promotion) tip(ctx context.Context, h *Shard) (*stream.Delta, *manifest
 	var watermark, clock micros
 	var digest, live []byte
 	var buffered *int64
-	row := t.tx.QueryRow(ctx, t.store.sql("generation_tip"), h.generation, h.shard)
-	if err := row.Scan(&m.parent, &watermark, &digest, &live, &buffered, &clock); err != nil {
+	into := []any{&m.parent, &watermark, &digest, &live, &buffered, &clock}
+	if err := t.row(ctx, "generation_tip", into, h.generation, h.shard); err != nil {
 		return nil, nil, err
 	}
 	d.WatermarkBefore, d.WatermarkAfter = stream.Micros(watermark), stream.Micros(watermark)
@@ -393,6 +424,13 @@ func (t *promotion) point(ctx context.Context) error {
 		return fmt.Errorf("move the pointer: %w", err)
 	}
 	return nil
+}
+
+// row runs a statement that gives one row.
+func (t *promotion) row(ctx context.Context, name string, into []any, args ...any) error {
+	return t.store.step(ctx, name, func() error {
+		return t.tx.QueryRow(ctx, t.store.sql(name), args...).Scan(into...)
+	})
 }
 
 func (t *promotion) exec(ctx context.Context, name string, args ...any) error {

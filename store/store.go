@@ -165,7 +165,7 @@ var statementNames = []string{
 	"reacquire", "manifest_attempt", "take", "take_progress", "take_manifest", "leave",
 	"lease_extend", "lease_list", "lease_request",
 	"register_reconciliation", "register_generation", "serving",
-	"generation_attempt", "generation_begin", "generation_change", "generation_corrections",
+	"generation_begin", "generation_change", "generation_corrections",
 	"generation_epoch", "generation_fence", "generation_list", "generation_merged",
 	"generation_number", "generation_purge", "generation_releases", "generation_reopen",
 	"generation_resolve", "generation_rule", "generation_serve", "generation_stands",

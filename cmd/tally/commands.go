@@ -15,6 +15,8 @@ func commands(a *app) []*cobra.Command {
 		newVerifyCommand(a),
 		newRestoreCommand(a),
 		newCorrectionsCommand(a),
+		newRebuildCommand(a),
+		newGenerationCommand(a),
 		newQuarantineCommand(a),
 		newQueryCommand(a),
 		newGenerateCommand(a),

@@ -53,6 +53,7 @@ var sentinelCodes = []struct {
 	{store.ErrDamaged, exitIntegrity},
 	{reconcile.ErrNoSnapshot, exitIntegrity},
 	{store.ErrNotRetained, exitUsage},
+	{store.ErrNotValidated, exitRefused},
 	{stream.ErrPositionLost, exitPosition},
 	{store.ErrFenced, exitFenced},
 }

@@ -93,7 +93,8 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	return err
 }
 
-// reconcileWith runs the loop over the configuration's sources. It returns nil when ctx ends.
+// reconcileWith works on what serves, also when that becomes another generation of the same rule. It
+// returns nil when ctx ends.
 func reconcileWith(
 	ctx context.Context, a *app, c *config.Config, s *store.Store, f runFlags,
 	onEpoch func(shard int32, d *stream.Delta),
@@ -102,59 +103,90 @@ func reconcileWith(
 	if err != nil {
 		return usageError(err)
 	}
+	for {
+		w := work{shards: shards, untilEnd: f.untilEnd, seal: f.seal, onEpoch: onEpoch}
+		if w.sources, err = newSources(c, s.Pool()); err != nil {
+			return err
+		}
+		w.generation, err = s.Register(ctx, registration(c))
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case err != nil:
+			return err
+		}
+		w.released = w.generation
+		err = a.work(ctx, c, s, w)
+		if !errors.Is(err, store.ErrRetired) || ctx.Err() != nil {
+			return err
+		}
+		a.logger.Info("another generation serves now", "instead_of", w.generation)
+	}
+}
+
+func registration(c *config.Config) store.Registration {
+	return store.Registration{
+		Name: c.Name, RuleVersion: string(c.Rule.Version), Rule: []byte(c.RuleJSON()),
+		Shards: c.Shards,
+	}
+}
+
+// work is a generation that a process works on, and how far.
+type work struct {
+	generation     int32
+	shards         []int32
+	sources        []reconcile.Source
+	untilEnd, seal bool
+	// catchUp is where the base of a candidate stood, nil for what serves; only stops there.
+	catchUp     *stream.CatchUp
+	catchUpOnly bool
+	// released is the generation whose released records are read again.
+	released int32
+	onEpoch  func(shard int32, d *stream.Delta)
+}
+
+// work shares the shards of a generation with others until ctx ends, which is no error, or until the
+// end that it is to have.
+func (a *app) work(ctx context.Context, c *config.Config, s *store.Store, w work) error {
 	joined, err := joinConfig(c)
 	if err != nil {
 		return usageError(err)
 	}
-	sources, err := newSources(c, s.Pool())
-	if err != nil {
-		return err
-	}
-	generation, err := s.Register(ctx, store.Registration{
-		Name: c.Name, RuleVersion: string(c.Rule.Version), Rule: []byte(c.RuleJSON()),
-		Shards: c.Shards,
-	})
-	select {
-	case <-ctx.Done():
-		return nil
-	default:
-	}
-	if err != nil {
-		return err
-	}
-	worker := workerName()
-	kept, err := upkeepOf(c, s, generation, a.logger)
+	kept, err := upkeepOf(c, s, w.generation, a.logger)
 	if err != nil {
 		return usageError(err)
 	}
-	leases := reconcile.StoreLeases(s, generation, worker)
+	worker := workerName()
+	leases := reconcile.StoreLeases(s, w.generation, worker)
 	if kept.Archive != nil {
 		leases = reconcile.WithArchive(leases, kept.Archive, a.logger)
 	}
 	err = reconcile.RunFleet(ctx, reconcile.FleetConfig{
 		Loop: reconcile.Config{
-			Join:      joined,
-			Sources:   sources,
-			LeaseFor:  s.LeaseFor(),
-			MaxEvents: c.Epoch.MaxEvents,
-			MaxDelay:  c.Epoch.MaxDelay.Std(),
-			UntilEnd:  f.untilEnd,
-			Seal:      f.seal,
-			Logger:    a.logger,
+			Join:        joined,
+			Sources:     w.sources,
+			LeaseFor:    s.LeaseFor(),
+			MaxEvents:   c.Epoch.MaxEvents,
+			MaxDelay:    c.Epoch.MaxDelay.Std(),
+			UntilEnd:    w.untilEnd,
+			Seal:        w.seal,
+			CatchUp:     w.catchUp,
+			CatchUpOnly: w.catchUpOnly,
+			Logger:      a.logger,
 		},
-		Shards: shards,
+		Shards: w.shards,
 		Of:     int32(c.Shards),
 		Worker: worker,
 		Leases: leases,
 		Own: func(int32) ([]reconcile.Source, error) {
-			return releasedSources(c, s, generation)
+			return releasedSources(c, s, w.released)
 		},
-		OnEpoch: onEpoch,
+		OnEpoch: w.onEpoch,
 		Upkeep:  kept.Run,
 		Adapt:   a.adaptLoop,
 	})
-	if err == nil && f.untilEnd {
-		kept.Finish(ctx, shards)
+	if err == nil && w.untilEnd {
+		kept.Finish(ctx, w.shards)
 	}
 	return err
 }

@@ -1,6 +1,6 @@
 -- Totals of the active results of base $1 and candidate $2, of those that validate_compare looks at
 -- with the same $3, $4 and $5. Gives what each counts by, the name, and the two values.
-with result as (
+with result as not materialized (
     select m.*, m.generation_id = $2::integer as candidate
     from :"schema".match m
     where m.generation_id in ($1::integer, $2::integer)

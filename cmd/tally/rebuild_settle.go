@@ -1,0 +1,292 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/tallystick/tallystick/cmd/tally/internal/table"
+	"github.com/tallystick/tallystick/reconcile"
+	"github.com/tallystick/tallystick/store"
+)
+
+const (
+	// promoteWait is how long a promotion waits for a candidate that follows to catch up.
+	promoteWait  = time.Minute
+	promotePause = 50 * time.Millisecond
+	// differencesShown bounds what is listed for people; validation has 1,000.
+	differencesShown = 20
+)
+
+func (a *app) rebuildValidate(ctx context.Context, f *rebuildFlags) error {
+	if f.accept && (f.by == "" || f.why == "") {
+		return usageError(errors.New("--accept-differences: say who accepts them (--by) and why (--why)"))
+	}
+	return a.rebuilds(ctx, f, func(ctx context.Context, b *rebuilding) error {
+		g, err := b.candidate(ctx)
+		if err != nil {
+			return err
+		}
+		compared, err := b.store.Validate(ctx, g.ID)
+		if err != nil {
+			return err
+		}
+		if err := b.showComparison(&compared); err != nil {
+			return err
+		}
+		switch {
+		case compared.Passed:
+			return nil
+		case !f.accept:
+			return &exitError{code: exitRefused}
+		}
+		if _, err := b.store.Accept(ctx, g.ID, f.by, f.why); err != nil {
+			return err
+		}
+		b.printf("accepted by %s: %s\n", f.by, f.why)
+		return nil
+	})
+}
+
+// showComparison prints what differs.
+func (a *app) showComparison(c *store.Comparison) error {
+	totals := &table.Table{Columns: []string{"by", "name", "serving", "candidate"}}
+	for _, t := range c.Totals {
+		if t.Base != t.Candidate || t.By != "day" || !a.forPeople() {
+			totals.Add(t.By, t.Name, t.Base, t.Candidate)
+		}
+	}
+	if err := a.show(totals); err != nil || !a.forPeople() {
+		return err
+	}
+	differences := &table.Table{Columns: []string{"difference", "result", "left", "right", "key",
+		"serving", "candidate", "explained_by"}}
+	for i := range c.Differences[:min(len(c.Differences), differencesShown)] {
+		d := &c.Differences[i]
+		differences.Add(d.Kind, orWhat(d), memberOf(d.LeftID, d.LeftRevision),
+			memberOf(d.RightID, d.RightRevision), d.Key, statusOf(d.Base), statusOf(d.Candidate),
+			strings.Join(d.ExplainedBy, ", "))
+	}
+	if len(differences.Rows) > 0 {
+		a.printf("\n")
+		if err := a.show(differences); err != nil {
+			return err
+		}
+	}
+	compared := "every active result"
+	if c.Scope == store.FinalResults {
+		compared = "the results that neither can change any more"
+	}
+	verdict := "passed"
+	if !c.Passed {
+		verdict = "NOT PASSED"
+	}
+	a.printf("\ncompared %s of generation %d (candidate) and %d: %d in both, %d only in the candidate, "+
+		"%d only in what serves; %d differences explained, %d not: %s\n", compared, c.Generation, c.Base,
+		c.InBoth, c.OnlyCandidate, c.OnlyBase, c.Explained, c.Unexplained, verdict)
+	return nil
+}
+
+func orWhat(d *store.Difference) string {
+	if d.What != "" {
+		return d.What
+	}
+	return d.Result
+}
+
+func memberOf(id *string, revision *int64) any {
+	if id == nil || revision == nil {
+		return nil
+	}
+	return fmt.Sprintf("%s/%d", *id, *revision)
+}
+
+func statusOf(s *store.Said) any {
+	if s == nil {
+		return nil
+	}
+	return s.Status
+}
+
+func (a *app) rebuildPromote(ctx context.Context, f *rebuildFlags) error {
+	return a.rebuilds(ctx, f, func(ctx context.Context, b *rebuilding) error {
+		g, err := b.candidate(ctx)
+		if err != nil {
+			return err
+		}
+		return b.promote(ctx, g, 0)
+	})
+}
+
+// promote compares once more and switches. It waits so long for the candidate to catch up.
+func (b *rebuilding) promote(ctx context.Context, g *store.Generation, wait time.Duration) error {
+	compared, err := b.store.Validated(ctx, g.ID)
+	if err != nil && !errors.Is(err, store.ErrNotValidated) {
+		return err
+	}
+	if compared.AcceptedBy == "" {
+		if compared, err = b.store.Validate(ctx, g.ID); err != nil {
+			return err
+		}
+		if !compared.Passed {
+			if err := b.showComparison(&compared); err != nil {
+				return err
+			}
+			return &exitError{code: exitRefused}
+		}
+	}
+	var done store.Promoted
+	for deadline := time.Now().Add(wait); ; {
+		done, err = b.store.Promote(ctx, b.promotion(g))
+		if !errors.Is(err, store.ErrNotReady) || time.Now().After(deadline) {
+			break
+		}
+		select {
+		case <-time.After(promotePause):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	what := fmt.Sprintf("generation %d serves", g.ID)
+	if g.Kind == store.Interval {
+		what = fmt.Sprintf("generation %d is merged into %d", g.ID, g.Base)
+	}
+	b.printf("%s since epoch %d: %d changes, %d corrections resolved\n", what, done.Epoch, done.Changes,
+		done.Resolved)
+	return nil
+}
+
+func (b *rebuilding) promotion(g *store.Generation) store.Promotion {
+	return store.Promotion{
+		Reconciliation: b.config.Name, Candidate: g.ID, Worker: workerName(),
+		Ready: func(ctx context.Context, base, candidate []store.State) error {
+			if g.Kind == store.Interval {
+				return nil
+			}
+			lags, err := reconcile.Reached(ctx, b.sources, base, candidate)
+			if err == nil && lags != nil {
+				err = fmt.Errorf("%w: what serves has read further of source %s; tally rebuild run goes on",
+					store.ErrNotReady, lags)
+			}
+			return err
+		},
+		Settles: func(ctx context.Context, c *store.OpenCorrection) (bool, error) {
+			return b.settles(ctx, g, c)
+		},
+	}
+}
+
+// settles tells whether the candidate has read an event in time that came too late.
+func (b *rebuilding) settles(
+	ctx context.Context, g *store.Generation, c *store.OpenCorrection,
+) (bool, error) {
+	at := g.CatchUp.Of(c.Partition)
+	if at == nil {
+		return false, nil
+	}
+	order, err := reconcile.ComparePositions(ctx, b.sources, c.Partition, c.Position, at.To)
+	if err != nil || order > 0 {
+		return false, err
+	}
+	if g.Kind == store.Full {
+		return true, nil
+	}
+	r := b.config.JoinRule()
+	reach := max(r.Before, r.After)
+	from, to := c.Affected.From.Add(reach), c.Affected.To.Add(-reach)
+	return from >= g.Interval.From && to < g.Interval.To, nil
+}
+
+func (a *app) rebuildAbandon(ctx context.Context, f *rebuildFlags) error {
+	return a.rebuilds(ctx, f, func(ctx context.Context, b *rebuilding) error {
+		g, err := b.candidate(ctx)
+		if err != nil {
+			return err
+		}
+		if err := b.store.Abandon(ctx, g.ID); err != nil {
+			return err
+		}
+		b.printf("generation %d is abandoned; tally generation purge %d deletes its rows\n", g.ID, g.ID)
+		return nil
+	})
+}
+
+// rebuild does all steps.
+func (a *app) rebuild(ctx context.Context, f *rebuildFlags) error {
+	return a.rebuilds(ctx, f, func(ctx context.Context, b *rebuilding) error {
+		generation, err := b.start(ctx)
+		if err != nil || generation == 0 {
+			return err
+		}
+		f.generation = generation
+		g, err := b.candidate(ctx)
+		if err != nil {
+			return err
+		}
+		p := newProgress(a)
+		stop := p.show(ctx)
+		defer stop()
+		if g.Kind == store.Interval {
+			if err := b.build(ctx, g, false, p); err != nil {
+				return err
+			}
+			stop()
+			return b.promote(ctx, g, 0)
+		}
+		return b.follow(ctx, g, p)
+	})
+}
+
+// follow builds the candidate beside what serves until it has caught up, and promotes it meanwhile.
+func (b *rebuilding) follow(ctx context.Context, g *store.Generation, p *progress) error {
+	running, end := context.WithCancel(ctx)
+	built := make(chan error, 1)
+	go func() { built <- b.build(running, g, true, p) }()
+	err := b.caughtUp(ctx, g, built)
+	if err == nil {
+		err = b.promote(ctx, g, promoteWait)
+	}
+	end()
+	return errors.Join(err, <-built)
+}
+
+// caughtUp waits until the candidate is released and has read as far as what serves.
+func (b *rebuilding) caughtUp(
+	ctx context.Context, g *store.Generation, built chan error,
+) error {
+	for {
+		select {
+		case err := <-built:
+			built <- nil
+			if err == nil {
+				err = errors.New("the candidate was settled by somebody else")
+			}
+			return err
+		case <-time.After(promotePause):
+		}
+		base, err := b.store.Standing(ctx, g.Base)
+		if err != nil {
+			return err
+		}
+		candidate, err := b.store.Standing(ctx, g.ID)
+		if err != nil {
+			return err
+		}
+		held := false
+		for i := range candidate {
+			held = held || candidate[i].Watermark < g.CatchUp.Watermark
+		}
+		if held {
+			continue
+		}
+		lags, err := reconcile.Reached(ctx, b.sources, base, candidate)
+		if err != nil || lags == nil {
+			return err
+		}
+	}
+}
