@@ -83,7 +83,7 @@ func compareWithBatch(
 func equalsBatch(
 	ctx context.Context, db *testenv.Database, generation int32, history *oracle.History,
 ) error {
-	want, err := batchOf(ctx, db, history)
+	want, err := batchJoin(ctx, db, history)
 	if err != nil {
 		return err
 	}
@@ -97,8 +97,8 @@ func equalsBatch(
 	return nil
 }
 
-// batchOf gives the results of one SQL join over the raw events, sorted.
-func batchOf(
+// batchJoin gives the results of one SQL join over the raw events, sorted.
+func batchJoin(
 	ctx context.Context, db *testenv.Database, history *oracle.History,
 ) ([]string, error) {
 	tx, err := db.Pool.Begin(ctx)
