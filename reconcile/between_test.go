@@ -306,20 +306,28 @@ func compareBetween(
 		return 0, 0, err
 	}
 	got := inScope(joined(history, batch), history, scope)
-	tx, err := db.Pool.Begin(t.Context())
+	all, err := batchOf(t.Context(), db, history)
 	if err != nil {
-		return 0, 0, err
-	}
-	all, err := oracle.Batch(t.Context(), tx, history, oracle.BatchSQL{
-		RawEvent: queries.Torture("raw_event"), Join: queries.Torture("batch"),
-	})
-	if err := errors.Join(err, tx.Rollback(context.WithoutCancel(t.Context()))); err != nil {
 		return 0, 0, err
 	}
 	if want := inScope(all, history, scope); !slices.Equal(got, want) {
 		return 0, 0, fmt.Errorf("results of %v are\n%q\nwant\n%q", scope, got, want)
 	}
 	return len(got), left, nil
+}
+
+// batchOf gives the results of one SQL join over the raw events.
+func batchOf(
+	ctx context.Context, db *testenv.Database, history *oracle.History,
+) ([]string, error) {
+	tx, err := db.Pool.Begin(ctx)
+	if err != nil {
+		return nil, err
+	}
+	lines, err := oracle.Batch(ctx, tx, history, oracle.BatchSQL{
+		RawEvent: queries.Torture("raw_event"), Join: queries.Torture("batch"),
+	})
+	return lines, errors.Join(err, tx.Rollback(context.WithoutCancel(ctx)))
 }
 
 // someRange gives a range around the time of some event.
@@ -341,24 +349,14 @@ func someRange(history *oracle.History, rng *rand.Rand) stream.Range {
 func batchBetween(
 	t *testing.T, history *oracle.History, wide stream.Range,
 ) (batch *stream.Batch, left int, err error) {
-	var sources []reconcile.Source
-	catchUp := &stream.CatchUp{}
-	for _, lane := range history.Lanes {
-		source := &laneSource{lane: lane}
-		sources = append(sources, source)
-		end := stream.Progress{Partition: lane.Partition, Identity: source.Identity()}
-		if n := len(lane.Records); n > 0 {
-			end.To = lane.Records[n-1].Position
-		}
-		catchUp.Partitions = append(catchUp.Partitions, end)
-		left += len(lane.Records)
-	}
+	sources, catchUp := lanesOf(history)
 	narrowed, err := reconcile.Between(sources, wide, catchUp)
 	if err != nil {
 		return nil, 0, err
 	}
 	batch = &stream.Batch{Clock: history.Split(history.Seed)[0].Clock}
 	for i := range narrowed {
+		left += len(history.Lanes[i].Records)
 		records, _ := readAll(t, narrowed[i], "")
 		batch.Parts = append(batch.Parts, stream.Part{
 			Partition: narrowed[i].Partition(), Records: records,
@@ -366,6 +364,23 @@ func batchBetween(
 		})
 	}
 	return batch, left - batch.Records(), nil
+}
+
+// lanesOf gives the sources of a history, and where a generation stands that has read and sealed all.
+func lanesOf(history *oracle.History) (sources []reconcile.Source, catchUp *stream.CatchUp) {
+	catchUp = &stream.CatchUp{Watermark: stream.Infinity}
+	for _, lane := range history.Lanes {
+		source := &laneSource{lane: lane}
+		sources = append(sources, source)
+		end := stream.Progress{
+			Partition: lane.Partition, Identity: source.Identity(), Watermark: stream.Infinity,
+		}
+		if n := len(lane.Records); n > 0 {
+			end.To = lane.Records[n-1].Position
+		}
+		catchUp.Partitions = append(catchUp.Partitions, end)
+	}
+	return sources, catchUp
 }
 
 // joined gives the active results of one epoch that reads everything.
