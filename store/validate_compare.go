@@ -62,7 +62,7 @@ func (v *validation) verify(ctx context.Context) error {
 
 // asked is what runs a query: a pool or a transaction.
 type asked interface {
-	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	asker
 	QueryRow(ctx context.Context, sql string, args ...any) pgx.Row
 }
 
@@ -111,8 +111,8 @@ func (v *validation) compareTx(ctx context.Context, tx pgx.Tx) (Comparison, erro
 	}
 	refused := slices.Concat(v.refused, uncovered)
 	c.Passed = c.Unexplained == 0 && len(refused) == 0
-	all := append(refused, c.Differences...)
-	c.Differences = append([]Difference{}, all[:min(len(all), differencesNoted)]...)
+	all := slices.Concat([]Difference{}, refused, c.Differences)
+	c.Differences = all[:min(len(all), differencesNoted)]
 	return c, nil
 }
 

@@ -11,7 +11,7 @@ with result as not materialized (
             or m.right_time >= $4::timestamptz and m.right_time < $5::timestamptz)
 ), grouped as materialized (
     select candidate, status, kind, verdict,
-        date_trunc('day', least(left_time, right_time) at time zone 'UTC')::date as day,
+        (least(left_time, right_time) at time zone 'UTC')::date as day,
         count(*) as results
     from result
     group by 1, 2, 3, 4, 5
