@@ -42,13 +42,14 @@ type Reading struct {
 }
 
 // Between narrows all sources of a reconciliation to a range of event times, and to what the
-// positions of a catch-up leave behind them. Each then gives, in its order and with its positions, all
-// good records of every id that has a record in the range in any source of the side: what counts of
-// an id is its highest revision, and that may have another time or none. A source that cannot select
-// them is read twice, for the ids and for the records; what is kept in memory are the ids.
+// positions of a catch-up leave behind them. Each then gives, in its order and with its positions,
+// all good records of every id that has a record in the range in any source of the side: what
+// counts of an id is its highest revision, and that may have another time or none. A source that
+// cannot select them is read twice, for the ids and for the records; what is kept in memory are the
+// ids.
 //
-// The result is in the order of sources. None of them needs a Bound: each ends by itself, where endOf
-// says. One without a position in the catch-up gives nothing.
+// The result is in the order of sources. None of them needs a Bound: each ends by itself, where
+// endOf says. One without a position in the catch-up gives nothing.
 func Between(sources []Source, r stream.Range, catchUp *stream.CatchUp) ([]Source, error) {
 	if r.From >= r.To {
 		return nil, fmt.Errorf("read the event times from %s to %s: there are none", r.From, r.To)
@@ -90,8 +91,8 @@ func Readings(sources []Source) []Reading {
 	return all
 }
 
-// endOf gives the position where a source stands once it was read to its end, which is not that of its
-// last record; false where it is, or where there is no fixed end.
+// endOf gives the position where a source stands once it was read to its end, which is not that of
+// its last record; false where it is, or where there is no fixed end.
 func endOf(source Source) (position string, fixed bool) {
 	for {
 		switch s := source.(type) {
@@ -107,8 +108,8 @@ func endOf(source Source) (position string, fixed bool) {
 	}
 }
 
-// between is one source narrowed to a range. Other sources of its side use the same ids, so that the
-// source is locked for what they need of it.
+// between is one source narrowed to a range. Other sources of its side use the same ids, so that
+// the source is locked for what they need of it.
 type between struct {
 	Source
 	side *sideBetween

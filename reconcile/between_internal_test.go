@@ -13,8 +13,8 @@ var (
 	_ SelectingSource = (*postgres.Source)(nil)
 )
 
-// TestEndOfIsKnownToShards: a shard reads a narrowed source through others, and still learns where it
-// stands at its end.
+// TestEndOfIsKnownToShards: a shard reads a narrowed source through others, and still learns where
+// it stands at its end.
 func TestEndOfIsKnownToShards(t *testing.T) {
 	t.Parallel()
 	narrowed := &between{end: "7"}

@@ -50,7 +50,8 @@ func (sh shape) String() string { return fmt.Sprintf("%s, %s, weak %v", sh.id, s
 func (sh shape) table(t *testing.T) *testenv.Database {
 	t.Helper()
 	db := testenv.EmptyDB(t)
-	run(t, db, fmt.Sprintf(`create table public.facts (seq bigint generated always as identity primary key,
+	run(t, db, fmt.Sprintf(`create table public.facts (
+		seq bigint generated always as identity primary key,
 		txid xid8 not null default pg_current_xact_id(), id %s, revision int, at %s, deleted boolean,
 		key text)`, sh.id, sh.at))
 	run(t, db, `create index on public.facts (txid, seq)`)
@@ -97,8 +98,8 @@ func (sh shape) source(t *testing.T, db *testenv.Database, page int) *postgres.S
 	return s
 }
 
-// readSome reads everything once there are so many rows to read: in the sound way they wait for older
-// transactions in any database of the server, those of other tests as well.
+// readSome reads everything once there are so many rows to read: in the sound way they wait for
+// older transactions in any database of the server, those of other tests as well.
 func (sh shape) readSome(t *testing.T, db *testenv.Database, rows int) []stream.Record {
 	t.Helper()
 	s := sh.source(t, db, 0)
@@ -197,8 +198,8 @@ func TestTablesOfOneSideBetweenTimes(t *testing.T) {
 	}
 }
 
-// TestPendingRowsBetweenTimes: in the sound way what was pending comes after the end; in the weak way
-// it was lost by those who read before, and is found now.
+// TestPendingRowsBetweenTimes: in the sound way what was pending comes after the end; in the weak
+// way it was lost by those who read before, and is found now.
 func TestPendingRowsBetweenTimes(t *testing.T) {
 	t.Parallel()
 	for _, sh := range shapes()[:2] {

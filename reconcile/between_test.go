@@ -156,8 +156,8 @@ func narrow(
 	return narrowed
 }
 
-// resumes checks that a source opened after any record it gives goes on with the next one, which has
-// the position it has among all records.
+// resumes checks that a source opened after any record it gives goes on with the next one, which
+// has the position it has among all records.
 func resumes(t *testing.T, s reconcile.Source, full []stream.Record, want []string) {
 	t.Helper()
 	positions := map[string]string{}
@@ -212,7 +212,8 @@ func TestFileBetweenTimes(t *testing.T) {
 	}
 }
 
-// TestSealedLastLineBetweenTimes: a last line without a newline was read, since the file was sealed.
+// TestSealedLastLineBetweenTimes: a last line without a newline was read, since the file was
+// sealed.
 func TestSealedLastLineBetweenTimes(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "facts.ndjson")
@@ -271,9 +272,9 @@ func TestBetweenRefuses(t *testing.T) {
 	}
 }
 
-// TestHistoriesBetweenTimes reads random histories for a random range, which is widened twice by the
-// window, joins what comes, and compares the results with a member in the range widened once with
-// those of one SQL join over everything.
+// TestHistoriesBetweenTimes reads random histories for a random range, which is widened twice by
+// the window, joins what comes, and compares the results with a member in the range widened once
+// with those of one SQL join over everything.
 func TestHistoriesBetweenTimes(t *testing.T) {
 	t.Parallel()
 	db := testenv.EmptyDB(t)
@@ -366,7 +367,8 @@ func batchBetween(
 	return batch, left - batch.Records(), nil
 }
 
-// lanesOf gives the sources of a history, and where a generation stands that has read and sealed all.
+// lanesOf gives the sources of a history, and where a generation stands that has read and sealed
+// all.
 func lanesOf(history *oracle.History) (sources []reconcile.Source, catchUp *stream.CatchUp) {
 	catchUp = &stream.CatchUp{Watermark: stream.Infinity}
 	for _, lane := range history.Lanes {

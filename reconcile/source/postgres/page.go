@@ -99,8 +99,8 @@ func (s *Source) pageSQL(limit int) (sql string, values []string) {
 		params.values
 }
 
-// within gives the conditions that a row comes after a position, not after where EndAt says, and, in
-// the sound way, that whatever commits later comes after it.
+// within gives the conditions that a row comes after a position, not after where EndAt says, and,
+// in the sound way, that whatever commits later comes after it.
 func (s *Source) within(after position, params *parameters) (where []string) {
 	if len(after) > 0 {
 		where = append(where, s.compared(">", after, params))

@@ -27,9 +27,10 @@ type selection struct {
 	more  bool
 }
 
-// Selects tells whether the server can find the rows of a range of event times: the time is a column
-// of type timestamptz, or a number as time_format says; the id is a column of a type whose equality is
-// that of its text, or coarser; and rows are told apart by columns. The source must be open.
+// Selects tells whether the server can find the rows of a range of event times: the time is a
+// column of type timestamptz, or a number as time_format says; the id is a column of a type whose
+// equality is that of its text, or coarser; and rows are told apart by columns. The source must be
+// open.
 //
 // An index on the time column and one on the id column make selecting cost what the range holds.
 // Without them the server looks through the whole table once for every selectedPages pages.
@@ -38,8 +39,8 @@ func (s *Source) Selects() bool {
 		s.idArray() != "" && !slices.Contains(s.table.order, contentTerm)
 }
 
-// Find yields the ids of the rows with an event time in the range, up to where EndAt says. An id that
-// has several is yielded once. A row that is no event counts as well.
+// Find yields the ids of the rows with an event time in the range, up to where EndAt says. An id
+// that has several is yielded once. A row that is no event counts as well.
 func (s *Source) Find(
 	ctx context.Context, r stream.Range, yield func(id string),
 ) error {
@@ -49,8 +50,8 @@ func (s *Source) Find(
 	return s.query(ctx, sql, params.values, func(values [][]byte) { yield(string(values[0])) })
 }
 
-// Select makes Read give, until the source is opened again, only the rows of ids that have one with an
-// event time in the range, up to where EndAt says, and those of other ids. Selects must be true.
+// Select makes Read give, until the source is opened again, only the rows of ids that have one with
+// an event time in the range, up to where EndAt says, and those of other ids. Selects must be true.
 func (s *Source) Select(r stream.Range, others []string) {
 	s.selection = &selection{Range: r, others: s.arrayOfIDs(others), more: true}
 }
@@ -117,8 +118,8 @@ func (s *Source) readAt(
 		arrays[i] = params.add(arrayLiteral(column), by.typ+"[]")
 		names[i] = fmt.Sprintf("c%d", i)
 	}
-	sql := fmt.Sprintf("select %s, to_json(t.*)::text from unnest(%s) with ordinality as p (%s, place) "+
-		"join %s as t on (%s) = (p.%s) order by p.place",
+	sql := fmt.Sprintf("select %s, to_json(t.*)::text "+
+		"from unnest(%s) with ordinality as p (%s, place) join %s as t on (%s) = (p.%s) order by p.place",
 		strings.Join(s.expressions("::text"), ", "), strings.Join(arrays, ", "),
 		strings.Join(names, ", "), s.quoted, strings.Join(s.expressions(""), ", "),
 		strings.Join(names, ", p."))
@@ -136,7 +137,8 @@ func (s *Source) inRange(r stream.Range, params *parameters) string {
 	return strings.Join(append(where, s.within(nil, params)...), " and ")
 }
 
-// The event times that exist are in the years 1 to 9999; other values of a column are no event time.
+// The event times that exist are in the years 1 to 9999; other values of a column are no event
+// time.
 var (
 	timeMin = stream.MicrosOf(time.Date(1, 1, 1, 0, 0, 0, 0, time.UTC))
 	timeMax = stream.MicrosOf(time.Date(9999, 12, 31, 23, 59, 59, 999_999_000, time.UTC))
@@ -192,7 +194,8 @@ func (s *Source) idColumn() string {
 	return s.table.column(s.config.Mapping.ID).term().expression
 }
 
-// idArray gives the type of an array of ids, empty where the id is no column that can be looked for.
+// idArray gives the type of an array of ids, empty where the id is no column that can be looked
+// for.
 func (s *Source) idArray() string {
 	c := s.table.column(s.config.Mapping.ID)
 	switch {
@@ -225,7 +228,8 @@ func (s *Source) arrayOfIDs(ids []string) string {
 	default:
 		return arrayLiteral(ids)
 	}
-	return arrayLiteral(slices.DeleteFunc(slices.Clone(ids), func(id string) bool { return !holds(id) }))
+	lacks := func(id string) bool { return !holds(id) }
+	return arrayLiteral(slices.DeleteFunc(slices.Clone(ids), lacks))
 }
 
 var arrayEscaper = strings.NewReplacer(`\`, `\\`, `"`, `\"`)
