@@ -98,6 +98,13 @@ func (f *feed) fallsShort() error {
 		f.source.Partition(), f.to, h.to)
 }
 
+// endsAt tells whether the source has been read to a fixed end that is this position, which need not
+// be that of a record.
+func (f *feed) endsAt(position string) bool {
+	end, fixed := endOf(f.source)
+	return fixed && end == position && len(f.records) == 0 && (f.ended || f.caughtUp)
+}
+
 // holds tells whether a feed has yet to arrive.
 func (in *intake) holds() bool {
 	return slices.ContainsFunc(in.feeds, func(f *feed) bool { return f.hold.on && !f.hold.arrived })
@@ -112,7 +119,8 @@ func (in *intake) released(watermark stream.Micros) bool {
 // arrive notes which feeds have got to their positions, and lets all go on when the last has.
 func (in *intake) arrive() {
 	for _, f := range in.feeds {
-		if h := &f.hold; h.on && !h.arrived && h.last && len(f.records) == 0 {
+		h := &f.hold
+		if h.on && !h.arrived && len(f.records) == 0 && (h.last || f.endsAt(h.to)) {
 			f.to, h.arrived = h.to, true
 		}
 	}

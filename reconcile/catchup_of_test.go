@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +13,7 @@ import (
 
 	"github.com/tallystick/tallystick/reconcile"
 	"github.com/tallystick/tallystick/reconcile/join"
+	"github.com/tallystick/tallystick/reconcile/source/file"
 	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
 	"github.com/tallystick/tallystick/testenv/oracle"
@@ -144,5 +147,46 @@ func TestCatchUpGoesNoFurther(t *testing.T) {
 	watermark, progress, err = catchUp(t, c, "nothing", gone(left, "1", "4", "5"), gone(right))
 	if err != nil || watermark != stream.NegInfinity || progress[0].To != "4" {
 		t.Errorf("with nothing to release: %s, %+v, %v", watermark, progress, err)
+	}
+}
+
+// TestCatchUpOfARangeOfTimes: a narrowed source ends at its position although the record there does
+// not concern the range, and the candidate stands there.
+func TestCatchUpOfARangeOfTimes(t *testing.T) {
+	t.Parallel()
+	const last = 13 // of an id that has no record in the range
+	path := filepath.Join(t.TempDir(), "facts.ndjson")
+	if err := os.WriteFile(path, []byte(ndjson(facts[:last])), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	source := func() *file.Source {
+		s, err := file.New(file.Config{Path: path, Mapping: factMapping()})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s
+	}
+	whole := source()
+	full, _ := readAll(t, whole, "")
+	right := stream.Partition{Side: whole.Partition().Side.Other(), Source: "r"}
+	c := &stream.CatchUp{Watermark: tenToEleven().To, Partitions: []stream.Progress{
+		{
+			Partition: whole.Partition(), To: full[last-1].Position, Identity: whole.Identity(),
+			Watermark: tenToEleven().To,
+		},
+		{Partition: right, Watermark: tenToEleven().To},
+	}}
+	if err := whole.Close(); err != nil {
+		t.Fatal(err)
+	}
+	narrowed := narrow(t, c, source())
+	watermark, progress, err := catchUp(t, c, "range", narrowed[0], gone(right))
+	if err != nil {
+		t.Fatal(err)
+	}
+	at := slices.IndexFunc(progress, func(p stream.Progress) bool { return p.Partition != right })
+	if watermark != c.Watermark || progress[at].To != full[last-1].Position {
+		t.Errorf("the candidate ends at %s and %+v, want %s and %s", watermark, progress[at],
+			c.Watermark, full[last-1].Position)
 	}
 }

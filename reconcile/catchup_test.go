@@ -29,8 +29,10 @@ type candidacy struct {
 	// seen is the part of the history that the base has read; catchUp is where it stands then.
 	seen    *oracle.History
 	catchUp stream.CatchUp
-	// closings and caches vary unless wide is set.
-	wide   bool
+	// wide keeps the number of closings from moving the watermark in steps.
+	wide bool
+	// stops bounds how often the work on a shard is stopped.
+	stops  int
 	reaped reaped
 	// onStop, when set, is called after a run was stopped.
 	onStop func(generation int32) error
@@ -61,7 +63,7 @@ func newCandidacy(
 		flavour = oracle.Confluent
 	}
 	c := &candidacy{
-		db: db, store: st, rng: rand.New(rand.NewPCG(seed, 7)),
+		db: db, store: st, stops: 2, rng: rand.New(rand.NewPCG(seed, 7)),
 		history: tame(oracle.Generate(seed, flavour), lowest),
 	}
 	seen := *c.history
@@ -102,8 +104,8 @@ func tame(history *oracle.History, lowest int64) *oracle.History {
 		var kept []stream.Record
 		for _, r := range lane.Records {
 			name := fmt.Sprint(lane.Side, r.Event.ID, "/", r.Event.Revision)
-			known, any := first[name]
-			if r.Reason != "" || r.Event.Revision < lowest || any && !known.SameContent(&r.Event) {
+			known, again := first[name]
+			if r.Reason != "" || r.Event.Revision < lowest || again && !known.SameContent(&r.Event) {
 				continue
 			}
 			first[name] = r.Event
@@ -156,7 +158,7 @@ func (c *candidacy) run(
 	t *testing.T, generation, shard, of int32, lanes []oracle.Slice,
 	adapt func(*reconcile.Config),
 ) (deltas []*stream.Delta, err error) {
-	for left := 2; ; left-- {
+	for left := c.stops; ; left-- {
 		ctx, stop := context.WithCancel(t.Context())
 		last := c.rng.IntN(10)
 		var cut atomic.Bool

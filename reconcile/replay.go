@@ -79,7 +79,7 @@ func (in *intake) readTo(ctx context.Context, f *feed, part *stream.Part, to str
 		passed := n < len(f.records) || len(f.hold.records) > 0
 		f.records = f.records[n:]
 		switch {
-		case at == to, passed:
+		case at == to, passed, f.endsAt(to):
 			return nil
 		case f.ended, f.caughtUp && len(f.ahead) == 0:
 			return fmt.Errorf("%w: source %s ends at %q, the epoch had read up to %q",
