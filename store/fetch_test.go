@@ -1,10 +1,12 @@
 package store_test
 
 import (
+	"errors"
 	"slices"
 	"testing"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
+	"github.com/tallystick/tallystick/store"
 )
 
 // TestFetch has three keys: k1 with a pair whose left member l1 has left the buffer and is paired
@@ -116,4 +118,21 @@ func TestFetch(t *testing.T) {
 	}
 	wantRows(t, found.Rows, r1, l2, l3, x1, x2)
 	wantResults(t, found.Results, append(ghosts, lone)...)
+}
+
+// TestFetchFindsWhatWasWithdrawnByHand: an event whose result was withdrawn by hand is not one
+// without a result.
+func TestFetchFindsWhatWasWithdrawnByHand(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	commit(t, b.shard, busyDelta(1), busyDelta(2))
+	needs := stream.Needs{Results: [2][]string{{"l1"}, nil}}
+	found, _, err := b.shard.Fetch(t.Context(), needs, 2*second)
+	if err != nil || len(found.Results) != 1 {
+		t.Fatalf("%d results, %v", len(found.Results), err)
+	}
+	b.exec(t, "update tally.match set status = 'superseded' where left_id = 'l1'")
+	if _, _, err := b.shard.Fetch(t.Context(), needs, 2*second); !errors.Is(err, store.ErrDamaged) {
+		t.Errorf("fetch: %v", err)
+	}
 }

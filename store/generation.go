@@ -260,10 +260,12 @@ func (s *Store) changeStatus(
 	ctx context.Context, generation int32, to GenerationStatus, from ...GenerationStatus,
 ) error {
 	err := s.retry(ctx, func() error {
-		return s.pool.QueryRow(ctx, s.sql("generation_change"), generation, to, from).Scan(&generation)
+		return s.pool.QueryRow(ctx, s.sql("generation_change"), generation, to, words(from)).
+			Scan(&generation)
 	})
 	if errors.Is(err, pgx.ErrNoRows) {
-		err = fmt.Errorf("it is none that is %s; tally generation list shows them", oneOf(from))
+		err = fmt.Errorf("it is none that is %s; tally generation list shows them",
+			strings.Join(words(from), " or "))
 	}
 	if err != nil {
 		return fmt.Errorf("mark generation %d as %s: %w", generation, to, err)
@@ -271,10 +273,10 @@ func (s *Store) changeStatus(
 	return nil
 }
 
-func oneOf(list []GenerationStatus) string {
+func words(list []GenerationStatus) []string {
 	words := make([]string, len(list))
 	for i, status := range list {
 		words[i] = string(status)
 	}
-	return strings.Join(words, " or ")
+	return words
 }

@@ -30,7 +30,7 @@ const restoresMax = 3
 type Depth uint8
 
 const (
-	// Quick reads what the newest epoch changed: CheckRest reads the rest, beside the work.
+	// Quick reads what the newest epochs changed: CheckRest reads the rest, beside the work.
 	Quick Depth = iota
 	// Thorough reads all that CheckRest does.
 	Thorough
@@ -127,9 +127,6 @@ func (d *head) load(ctx context.Context, depth Depth, loader Loader) error {
 	})
 	group.Go(func() error {
 		window := d.window()
-		if depth == Quick {
-			window = d.tip().epoch
-		}
 		_, _, err := d.results(both, depth, window, &damagedResults)
 		if err == nil {
 			_, err = d.aside(both, window, &damagedResults)

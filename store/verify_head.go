@@ -11,12 +11,9 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// windowTransitions bounds how many transitions a start reads again; those of the newest
-// windowEpochs are read in any case.
-const (
-	windowTransitions = 25_000
-	windowEpochs      = 2
-)
+// windowTransitions bounds how many transitions a start reads again; those of the newest epoch are
+// read in any case.
+const windowTransitions = 25_000
 
 // retainDefault is how many epochs are retained where nothing else is said, retainMin the fewest.
 const (
@@ -247,7 +244,7 @@ func (d *head) window() int64 {
 	n, first := int64(0), int64(0)
 	for i, m := range slices.Backward(d.chain) {
 		n += m.transitions()
-		if i < len(d.chain)-windowEpochs && n > windowTransitions {
+		if i < len(d.chain)-1 && n > windowTransitions {
 			break
 		}
 		first = m.epoch

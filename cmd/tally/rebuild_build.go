@@ -68,7 +68,11 @@ func (b *rebuilding) start(ctx context.Context) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	catchUp, err := reconcile.CatchUpOf(ctx, b.sources, states)
+	closed, err := newSources(b.config, b.store.Pool())
+	if err != nil {
+		return 0, err
+	}
+	catchUp, err := reconcile.CatchUpOf(ctx, closed, states)
 	if err != nil {
 		return 0, err
 	}
@@ -102,10 +106,9 @@ func (b *rebuilding) closed(
 	if _, err := b.store.Register(ctx, registration(b.config)); err != nil {
 		return within, err
 	}
-	reach := time.Duration(max(base.BeforeUS, base.AfterUS)) * time.Microsecond
-	closing := 2*reach + time.Duration(base.LatenessUS)*time.Microsecond
+	rule := b.config.JoinRule()
 	if !b.flags.corrections {
-		if at := within.To.Add(closing); at > watermark {
+		if at := within.To.Add(reconcile.Closing(rule)); at > watermark {
 			return within, usageError(fmt.Errorf("live work can still change results of the interval: the "+
 				"watermark (%s) must pass %s first; tally rebuild without an interval settles all",
 				watermark, at))
@@ -116,20 +119,9 @@ func (b *rebuilding) closed(
 	if err != nil {
 		return within, err
 	}
-	open := 0
-	for i := range list {
-		from, to := list[i].Affected.From.Add(reach), list[i].Affected.To.Add(-reach)+1
-		switch {
-		case !list[i].Affected.From.Finite() || !list[i].Affected.To.Finite(), to.Add(closing) > watermark:
-			open++
-		case within == stream.Range{}:
-			within = stream.Range{From: from, To: to}
-		default:
-			within = stream.Range{From: min(within.From, from), To: max(within.To, to)}
-		}
-	}
-	if open > 0 {
-		b.printf("%d corrections are left for later: live work can still change what they touch\n", open)
+	within, others := reconcile.ClosedCorrections(rule, list, watermark)
+	if others > 0 {
+		b.printf("%d corrections are left for later: live work can still change what they touch\n", others)
 	}
 	if within == (stream.Range{}) {
 		b.printf("no open correction to settle\n")
@@ -205,6 +197,10 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 		untilEnd: !follow && g.Kind == store.Full, catchUp: g.CatchUp,
 		catchUpOnly: g.Kind == store.Interval,
 	})
+	for _, r := range reconcile.Readings(sources) {
+		b.logger.Info("read what concerns the interval", "source", r.Partition, "records_read", r.Read,
+			"records_given", r.Given, "from", r.From, "to", r.To)
+	}
 	if errors.Is(err, store.ErrRetired) {
 		return nil
 	}
@@ -217,6 +213,11 @@ func (b *rebuilding) sourcesOf(g *store.Generation) ([]reconcile.Source, error) 
 	if err != nil || g.Kind == store.Full {
 		return sources, err
 	}
+	released, err := releasedSources(b.config, b.store, g.Base)
+	if err != nil {
+		return nil, err
+	}
+	sources = append(sources, released...)
 	r := b.config.JoinRule()
 	widen := 2 * max(r.Before, r.After)
 	return reconcile.Between(sources, stream.Range{

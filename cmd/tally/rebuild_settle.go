@@ -176,30 +176,9 @@ func (b *rebuilding) promotion(g *store.Generation) store.Promotion {
 			return err
 		},
 		Settles: func(ctx context.Context, c *store.OpenCorrection) (bool, error) {
-			return b.settles(ctx, g, c)
+			return reconcile.Settles(ctx, b.sources, b.config.JoinRule(), g, c)
 		},
 	}
-}
-
-// settles tells whether the candidate has read an event in time that came too late.
-func (b *rebuilding) settles(
-	ctx context.Context, g *store.Generation, c *store.OpenCorrection,
-) (bool, error) {
-	at := g.CatchUp.Of(c.Partition)
-	if at == nil {
-		return false, nil
-	}
-	order, err := reconcile.ComparePositions(ctx, b.sources, c.Partition, c.Position, at.To)
-	if err != nil || order > 0 {
-		return false, err
-	}
-	if g.Kind == store.Full {
-		return true, nil
-	}
-	r := b.config.JoinRule()
-	reach := max(r.Before, r.After)
-	from, to := c.Affected.From.Add(reach), c.Affected.To.Add(-reach)
-	return from >= g.Interval.From && to < g.Interval.To, nil
 }
 
 func (a *app) rebuildAbandon(ctx context.Context, f *rebuildFlags) error {

@@ -179,6 +179,9 @@ func (a *app) work(ctx context.Context, c *config.Config, s *store.Store, w work
 		Worker: worker,
 		Leases: leases,
 		Own: func(int32) ([]reconcile.Source, error) {
+			if w.catchUpOnly {
+				return nil, nil // they are among the sources, narrowed like those
+			}
 			return releasedSources(c, s, w.released)
 		},
 		OnEpoch: w.onEpoch,

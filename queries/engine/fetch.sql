@@ -7,6 +7,9 @@
 -- generation it takes the condition on (generation_id, shard) alone for one row, and reads the
 -- whole shard for each look-up. Hence "is not distinct from", which no index serves, and the
 -- expression of the index on horizon.
+--
+-- A result that is withdrawn is no answer, unless it was withdrawn by hand: then its hash tells whoever
+-- reads it.
 with asked as materialized (
     select a.side, a.id from unnest($4::text[], $5::text[]) as a (side, id)
 ), by_id as materialized (
@@ -70,13 +73,17 @@ with asked as materialized (
     cross join lateral (
         select x.* from :"schema".match x
         where e.side = 'left' and x.left_id = e.id
-            and x.status in ('matched', 'provisional', 'final')
+            and (x.status in ('matched', 'provisional', 'final')
+                or substr(x.row_hash, 17)
+                    <> :"schema".match_stands(x.match_id, x.status, x.changed_epoch))
             and x.generation_id is not distinct from $1::integer
             and x.shard is not distinct from $2::integer
         union all
         select x.* from :"schema".match x
         where e.side = 'right' and x.right_id = e.id
-            and x.status in ('matched', 'provisional', 'final')
+            and (x.status in ('matched', 'provisional', 'final')
+                or substr(x.row_hash, 17)
+                    <> :"schema".match_stands(x.match_id, x.status, x.changed_epoch))
             and x.generation_id is not distinct from $1::integer
             and x.shard is not distinct from $2::integer
         offset 0) m
@@ -97,13 +104,17 @@ with asked as materialized (
         cross join lateral (
             select x.* from :"schema".match x
             where e.side = 'left' and x.left_id = e.id
-                and x.status in ('matched', 'provisional', 'final')
+                and (x.status in ('matched', 'provisional', 'final')
+                    or substr(x.row_hash, 17)
+                        <> :"schema".match_stands(x.match_id, x.status, x.changed_epoch))
                 and x.generation_id is not distinct from $1::integer
                 and x.shard is not distinct from $2::integer
             union all
             select x.* from :"schema".match x
             where e.side = 'right' and x.right_id = e.id
-                and x.status in ('matched', 'provisional', 'final')
+                and (x.status in ('matched', 'provisional', 'final')
+                    or substr(x.row_hash, 17)
+                        <> :"schema".match_stands(x.match_id, x.status, x.changed_epoch))
                 and x.generation_id is not distinct from $1::integer
                 and x.shard is not distinct from $2::integer
             offset 0) m) every
