@@ -34,6 +34,11 @@ type candidacy struct {
 	// stops bounds how often the work on a shard is stopped.
 	stops  int
 	reaped reaped
+	// sealed is true when the base has read its sources to an end that nothing follows.
+	sealed bool
+	// forgets is true once an event was accepted although a higher revision of its id was read
+	// before and not set aside: it had left the state without a result, as live state may.
+	forgets bool
 	// onStop, when set, is called after a run was stopped.
 	onStop func(generation int32) error
 }
@@ -75,10 +80,10 @@ func newCandidacy(
 	}
 	c.seen = &seen
 	generation := c.register(t, "base", base)
-	seal := c.rng.IntN(8) == 0
+	c.sealed = c.rng.IntN(8) == 0
 	for shard := range base {
 		deltas, err := c.run(t, generation, shard, base, seen.Lanes, func(cfg *reconcile.Config) {
-			cfg.MaxEvents, cfg.UntilEnd, cfg.Seal = 1+c.rng.IntN(8), true, seal
+			cfg.MaxEvents, cfg.UntilEnd, cfg.Seal = 1+c.rng.IntN(8), true, c.sealed
 		})
 		if err != nil {
 			return nil, fmt.Errorf("shard %d of the base: %w", shard, err)
@@ -86,6 +91,7 @@ func newCandidacy(
 		for _, d := range deltas {
 			c.reaped.Corrections += len(d.Corrections)
 		}
+		c.remember(deltas)
 	}
 	states, err := c.states(t.Context(), generation, base)
 	if err != nil {
@@ -128,12 +134,17 @@ func (c *candidacy) register(t *testing.T, name string, shards int32) int32 {
 	t.Helper()
 	generation, err := c.store.Register(t.Context(), store.Registration{
 		Name:        fmt.Sprintf("%s %s %d", t.Name(), name, c.history.Seed),
-		RuleVersion: c.history.Rule.Version, Rule: []byte(`{}`), Shards: int(shards),
+		RuleVersion: c.history.Rule.Version, Rule: ruleJSON(c.history.Rule), Shards: int(shards),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	return generation
+}
+
+func ruleJSON(r oracle.Rule) []byte {
+	return fmt.Appendf(nil, `{"join": %q, "before_us": %d, "after_us": %d}`, r.Join,
+		r.Before.Microseconds(), r.After.Microseconds())
 }
 
 func (c *candidacy) states(
@@ -239,7 +250,8 @@ func (c *candidacy) equalsBatch(t *testing.T, generation int32) error {
 			if left == "-" {
 				side, label = stream.Right, right
 			}
-			status = string(c.unmatched(side, times[side.String()+" "+label]))
+			status = string(unmatched(&c.history.Rule, c.catchUp.Watermark, side,
+				times[side.String()+" "+label]))
 		}
 		if status != "" {
 			want = append(want, status+" "+members)
@@ -253,9 +265,8 @@ func (c *candidacy) equalsBatch(t *testing.T, generation int32) error {
 	return err
 }
 
-// unmatched gives the status of an event that has no partner, empty for none.
-func (c *candidacy) unmatched(side stream.Side, at stream.Micros) stream.Status {
-	rule, w := c.history.Rule, c.catchUp.Watermark
+// unmatched gives the status of an event that has no partner at a watermark, empty for none.
+func unmatched(rule *oracle.Rule, w stream.Micros, side stream.Side, at stream.Micros) stream.Status {
 	switch {
 	case w > rule.Horizon(side, at):
 		return stream.Final

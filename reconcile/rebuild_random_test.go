@@ -1,0 +1,403 @@
+package reconcile_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/tallystick/tallystick/reconcile"
+	"github.com/tallystick/tallystick/reconcile/stream"
+	"github.com/tallystick/tallystick/store"
+	"github.com/tallystick/tallystick/testenv"
+	"github.com/tallystick/tallystick/testenv/oracle"
+)
+
+// rebuilding is a base that has worked live, with corrections of its own, and what becomes of it
+// in a rebuild.
+type rebuilding struct {
+	*candidacy
+	name         string
+	base, shards int32
+	follower     follower
+	done         rebuilds
+}
+
+// rebuilds counts what rebuilds went through.
+type rebuilds struct{ Settled, Changes, Forgotten, Compared, Live, None int }
+
+func (r *rebuilds) add(o rebuilds) {
+	r.Settled += o.Settled
+	r.Changes += o.Changes
+	r.Forgotten += o.Forgotten
+	r.Compared += o.Compared
+	r.Live += o.Live
+	r.None += o.None
+}
+
+func newRebuilding(
+	t *testing.T, db *testenv.Database, st *store.Store, seed uint64, shards int32,
+) (*rebuilding, error) {
+	c, err := newCandidacy(t, db, st, seed, shards, 3)
+	if err != nil {
+		return nil, err
+	}
+	r := &rebuilding{
+		candidacy: c, shards: shards, base: c.register(t, "base", shards),
+		name:     fmt.Sprintf("%s base %d", t.Name(), seed),
+		follower: follower{cursor: map[int32]int64{}, status: map[string]string{}},
+	}
+	return r, r.check(t, r.base, shards)
+}
+
+// remember looks whether an epoch accepted what it should have known to be stale.
+func (c *candidacy) remember(deltas []*stream.Delta) {
+	aside := map[string]bool{}
+	for _, d := range deltas {
+		for i := range d.Corrections {
+			aside[placeOf(d.Corrections[i].Partition, d.Corrections[i].Position)] = true
+		}
+		highest := map[string]int64{}
+		for i, p := range d.Progress {
+			from, _ := strconv.Atoi(p.From)
+			for _, r := range c.history.Lanes[i].Records[:from] {
+				name := p.Side.String() + " " + r.Event.ID
+				if !aside[placeOf(p.Partition, r.Position)] {
+					highest[name] = max(highest[name], r.Event.Revision)
+				}
+			}
+		}
+		for i := range d.Added {
+			e := &d.Added[i]
+			known, read := highest[e.Side.String()+" "+e.ID]
+			c.forgets = c.forgets || read && known > e.Revision
+		}
+	}
+}
+
+func placeOf(p stream.Partition, position string) string { return p.String() + "@" + position }
+
+// begin begins a candidate where the base stands.
+func (r *rebuilding) begin(
+	t *testing.T, rule oracle.Rule, shards int32, within stream.Range,
+) (*store.Generation, error) {
+	states, err := r.store.Standing(t.Context(), r.base)
+	if err != nil {
+		return nil, err
+	}
+	if r.catchUp, err = reconcile.CatchUpOf(t.Context(), sourcesOf(r.seen.Lanes), states); err != nil {
+		return nil, err
+	}
+	id, err := r.store.Begin(t.Context(), store.NewCandidate{
+		Registration: store.Registration{
+			Name: r.name, RuleVersion: rule.Version, Rule: ruleJSON(rule), Shards: int(shards),
+		},
+		Interval: within, Base: r.base, CatchUp: r.catchUp,
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, err := r.store.Generations(t.Context(), r.name)
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(list, func(g store.Generation) bool { return g.ID == id })
+	return &list[at], nil
+}
+
+// goOn lets a generation read the rest of the history live.
+func (r *rebuilding) goOn(t *testing.T, generation, shards int32, catchUp *stream.CatchUp) error {
+	for shard := range shards {
+		deltas, err := r.run(t, generation, shard, shards, r.history.Lanes,
+			func(cfg *reconcile.Config) {
+				cfg.CatchUp, cfg.UntilEnd = catchUp, true
+				cfg.MaxEvents = 1 + r.rng.IntN(8)
+			})
+		if err != nil {
+			return fmt.Errorf("go on in shard %d of generation %d: %w", shard, generation, err)
+		}
+		r.remember(deltas)
+		r.done.Live += len(deltas)
+	}
+	r.seen = r.history
+	return nil
+}
+
+// promote compares the candidate and promotes it.
+func (r *rebuilding) promote(t *testing.T, g *store.Generation) error {
+	ctx := t.Context()
+	compared, err := r.store.Validate(ctx, g.ID)
+	if err != nil {
+		return err
+	}
+	if !compared.Passed && r.forgets {
+		r.done.Forgotten++
+		if _, err := r.store.Accept(ctx, g.ID, "test", "live state forgot a revision"); err != nil {
+			return err
+		}
+	} else if !compared.Passed {
+		return fmt.Errorf("validation does not pass: %d unexplained of\n%s", compared.Unexplained,
+			described(compared.Differences))
+	}
+	sources := sourcesOf(r.history.Lanes)
+	done, err := r.store.Promote(ctx, store.Promotion{
+		Reconciliation: r.name, Candidate: g.ID, Worker: "test",
+		Ready: func(ctx context.Context, base, candidate []store.State) error {
+			if g.Kind == store.Interval {
+				return nil
+			}
+			lags, err := reconcile.Reached(ctx, sources, base, candidate)
+			if err == nil && lags != nil {
+				err = fmt.Errorf("%s lags behind", lags)
+			}
+			return err
+		},
+		Settles: func(ctx context.Context, c *store.OpenCorrection) (bool, error) {
+			return reconcile.Settles(ctx, sources, configOf(r.history.Rule, r.rng).Rule, g, c)
+		},
+	})
+	r.done.Settled += int(done.Resolved)
+	r.done.Changes += int(done.Changes)
+	return err
+}
+
+// serve is the promotion of what has served before.
+func (r *rebuilding) serve(generation int32) store.Promotion {
+	return store.Promotion{Reconciliation: r.name, Candidate: generation, Worker: "test"}
+}
+
+func described(list []store.Difference) string {
+	var b strings.Builder
+	for i := range list {
+		d := &list[i]
+		fmt.Fprintf(&b, "%s %s %s", d.Kind, d.What, d.Result)
+		if d.LeftID != nil {
+			fmt.Fprintf(&b, " left %s/%d", *d.LeftID, *d.LeftRevision)
+		}
+		if d.RightID != nil {
+			fmt.Fprintf(&b, " right %s/%d", *d.RightID, *d.RightRevision)
+		}
+		fmt.Fprintf(&b, " %+v %+v, explained by %v\n", d.Base, d.Candidate, d.ExplainedBy)
+	}
+	return b.String()
+}
+
+// check verifies what is stored of a generation and compares its active rows with what they should
+// be by the events that it has not set aside.
+func (r *rebuilding) check(t *testing.T, generation, shards int32) error {
+	if err := r.whole(t, generation, shards); err != nil {
+		return err
+	}
+	got, err := active(t.Context(), r.db, generation)
+	if err != nil {
+		return err
+	}
+	want, moved, err := r.expected(t.Context(), r.history.Rule, generation, shards)
+	if err != nil || moved || r.forgets {
+		return err
+	}
+	r.done.Compared++
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("active rows of generation %d are\n%q\nwant\n%q", generation, got, want)
+	}
+	return nil
+}
+
+func (r *rebuilding) whole(t *testing.T, generation, shards int32) error {
+	for shard := range shards {
+		report, err := r.store.Verify(t.Context(), generation, shard, true)
+		if err == nil && len(report.Damage) > 0 {
+			err = fmt.Errorf("shard %d of generation %d: %v", shard, generation, report.Damage)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expected gives one SQL join over what a generation has read and not set aside. moved is true when
+// a shard set aside what another one may have accepted, so that the join cannot tell.
+func (r *rebuilding) expected(
+	ctx context.Context, rule oracle.Rule, generation, shards int32,
+) (lines []string, moved bool, err error) {
+	rows, err := r.db.Pool.Query(ctx, `select format('%s %s/%s', side, source, partition), position,
+			key, shard from tally.correction where generation_id = $1 and status = 'open'`, generation)
+	if err != nil {
+		return nil, false, err
+	}
+	defer rows.Close()
+	aside := map[string]bool{}
+	for rows.Next() {
+		var side, position, key string
+		var shard int32
+		if err := rows.Scan(&side, &position, &key, &shard); err != nil {
+			return nil, false, err
+		}
+		aside[side+"@"+position] = true
+		moved = moved || stream.ShardOf(key, shards) != shard
+	}
+	if rows.Err() != nil {
+		return nil, false, rows.Err()
+	}
+	left := *r.seen
+	left.Rule = rule
+	left.Lanes = slices.Clone(left.Lanes)
+	for i := range left.Lanes {
+		lane := &left.Lanes[i]
+		name := fmt.Sprintf("%s %s/%d", lane.Side, lane.Source, lane.Number)
+		lane.Records = slices.DeleteFunc(slices.Clone(lane.Records), func(r stream.Record) bool {
+			return aside[name+"@"+r.Position]
+		})
+	}
+	states, err := r.store.Standing(ctx, generation)
+	if err == nil {
+		lines, err = r.standing(ctx, &left, states)
+	}
+	return lines, moved, err
+}
+
+// standing gives one SQL join over a history, its unmatched events as final as the watermarks of
+// their shards make them.
+func (r *rebuilding) standing(
+	ctx context.Context, history *oracle.History, states []store.State,
+) ([]string, error) {
+	all, err := batchJoin(ctx, r.db, history)
+	if err != nil {
+		return nil, err
+	}
+	events := map[string]stream.Event{}
+	for _, lane := range history.Lanes {
+		for _, r := range lane.Records {
+			events[fmt.Sprintf("%s %s/%d", lane.Side, r.Event.ID, r.Event.Revision)] = r.Event
+		}
+	}
+	var lines []string
+	for _, line := range all {
+		f := strings.Fields(line)
+		if f[0] == string(stream.Final) {
+			side, label := stream.Left, f[1]
+			if label == "-" {
+				side, label = stream.Right, f[2]
+			}
+			e := events[side.String()+" "+label]
+			w := states[stream.ShardOf(e.Key, int32(len(states)))].Watermark
+			f[0] = string(unmatched(&history.Rule, w, side, e.Time))
+		}
+		if f[0] != "" {
+			lines = append(lines, strings.Join(f, " "))
+		}
+	}
+	slices.Sort(lines)
+	return lines, nil
+}
+
+// served compares what the views show with the active rows of a generation, and with what somebody
+// has who follows the history.
+func (r *rebuilding) served(t *testing.T, generation int32) error {
+	ctx := t.Context()
+	shown, err := lines(ctx, r.db, `select match_id || ' ' || status from tally.results
+		where reconciliation = $1 order by 1`, r.name)
+	if err != nil {
+		return err
+	}
+	stored, err := lines(ctx, r.db, `select encode(match_id, 'hex') || ' ' || status from tally.match
+		where generation_id = $1 and status in ('matched', 'provisional', 'final') order by 1`,
+		generation)
+	if err != nil {
+		return err
+	}
+	if !slices.Equal(shown, stored) {
+		return fmt.Errorf("the views show\n%q\ngeneration %d has\n%q", shown, generation, stored)
+	}
+	if err := r.follower.follow(ctx, r.db, r.name); err != nil {
+		return err
+	}
+	if has := r.follower.has(); !slices.Equal(shown, has) {
+		return fmt.Errorf("the views show\n%q\nwho follows the history has\n%q", shown, has)
+	}
+	afresh := follower{cursor: map[int32]int64{}, status: map[string]string{}, byEpoch: true}
+	if err := afresh.follow(ctx, r.db, r.name); err != nil {
+		return fmt.Errorf("follow the history from its beginning: %w", err)
+	}
+	if has := afresh.has(); !slices.Equal(shown, has) {
+		return errors.New("who follows the history from its beginning has something else")
+	}
+	return nil
+}
+
+func lines(ctx context.Context, db *testenv.Database, sql string, args ...any) ([]string, error) {
+	rows, err := db.Pool.Query(ctx, sql, args...)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var line string
+		if err := rows.Scan(&line); err != nil {
+			return nil, err
+		}
+		list = append(list, line)
+	}
+	slices.Sort(list)
+	return list, rows.Err()
+}
+
+// follower reads the history of results, of each shard what is new.
+type follower struct {
+	cursor map[int32]int64
+	status map[string]string
+	// byEpoch reads all shards together, which is the order where their number has changed.
+	byEpoch bool
+}
+
+func (f *follower) follow(ctx context.Context, db *testenv.Database, name string) error {
+	order := "shard, epoch, ordinal"
+	if f.byEpoch {
+		order = "epoch, shard, ordinal"
+	}
+	rows, err := db.Pool.Query(ctx, `select shard, epoch, match_id, coalesce(from_status, ''), to_status
+		from tally.result_history where reconciliation = $1 order by `+order, name)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	read := map[int32]int64{}
+	for rows.Next() {
+		var shard int32
+		var epoch int64
+		var id, from, to string
+		if err := rows.Scan(&shard, &epoch, &id, &from, &to); err != nil {
+			return err
+		}
+		if epoch <= f.cursor[shard] {
+			continue
+		}
+		read[shard] = max(read[shard], epoch)
+		was := f.status[id]
+		if from != "" && was != from || from == "" && stream.Status(was).Active() {
+			return fmt.Errorf("epoch %d of shard %d takes %s from %q to %q, it was %q", epoch, shard, id,
+				from, to, was)
+		}
+		f.status[id] = to
+	}
+	for shard, epoch := range read {
+		f.cursor[shard] = epoch
+	}
+	return rows.Err()
+}
+
+// has gives the active results as they were followed.
+func (f *follower) has() (list []string) {
+	for id, status := range f.status {
+		if stream.Status(status).Active() {
+			list = append(list, id+" "+status)
+		}
+	}
+	slices.Sort(list)
+	return list
+}
