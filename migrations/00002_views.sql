@@ -162,7 +162,7 @@ join :"schema".buffer b using (generation_id, shard)
 left join :"schema".epoch e on e.generation_id = b.generation_id
     and e.shard = b.shard and e.epoch = b.added_epoch;
 comment on view :"schema".events is 'Event revisions, for as long as their buffer rows are kept.';
-comment on column :"schema".events.arrived_at is 'When the epoch that took it was written; null once that manifest is purged.';
+comment on column :"schema".events.arrived_at is 'When the epoch that took it was written, after a full rebuild that of the rebuild; null once that manifest is purged.';
 comment on column :"schema".events.newest is 'True unless a newer revision replaced it.';
 comment on column :"schema".events.live is 'True while it can still meet a partner: the newest revision, its horizon not passed.';
 
@@ -289,7 +289,7 @@ join :"schema".quarantine q using (generation_id)
 left join :"schema".epoch e on e.generation_id = q.generation_id
     and e.shard = q.shard and e.epoch = q.epoch
 where q.status <> 'discarded';
-comment on view :"schema".quarantined is 'Records set aside whole, with the reason; raw_text escapes what is not printable.';
+comment on view :"schema".quarantined is 'Records set aside whole, with the reason; raw_text escapes what is not printable. A generation that was rebuilt shows what it found bad itself; what was released before stays released.';
 
 create view :"schema".epochs as
 select

@@ -57,11 +57,12 @@ func (s *Store) registerTx(ctx context.Context, tx pgx.Tx, r Registration) (int3
 	switch {
 	case version != r.RuleVersion || int(shards) != r.Shards:
 		return 0, fmt.Errorf("%w: generation %d has version %s and %d shards, the configuration "+
-			"version %s and %d; rebuild, or go back to the old rule",
+			"version %s and %d; tally rebuild --auto builds one of the configuration and lets it "+
+			"serve; or go back to the old configuration",
 			ErrOtherRule, generation, version, shards, r.RuleVersion, r.Shards)
 	case len(changed) > 0:
-		return 0, fmt.Errorf("%w %s: %s differ; give the rule a new version and rebuild, or undo "+
-			"the change", ErrRuleChanged, version, strings.Join(changed, ", "))
+		return 0, fmt.Errorf("%w %s: %s not as generation %d has it; give the changed rule a new "+
+			"rule.version and run tally rebuild --auto, or undo the change", ErrRuleChanged, version, strings.Join(changed, ", "), generation)
 	}
 	return generation, nil
 }

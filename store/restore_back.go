@@ -20,8 +20,9 @@ func (h *Shard) fallBack(ctx context.Context, first *findings) ([]Damage, int64,
 	}
 	i := p.target()
 	if i < 0 {
-		return nil, 0, fmt.Errorf("no epoch that is retained verifies: %w; get the rows back by "+
-			"tally restore --from-archive, or rebuild", damageError(p.found.damage()))
+		return nil, 0, fmt.Errorf("no epoch that is retained verifies: %w; tally restore "+
+			"--from-archive gets the rows back, tally rebuild --auto makes them anew from the sources",
+			damageError(p.found.damage()))
 	}
 	to, err := h.goBack(ctx, p, i)
 	return p.found.damage(), to, err

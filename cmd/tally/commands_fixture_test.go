@@ -43,15 +43,17 @@ const leased = `update tally.shard set lease_until = 'infinity', requested_by = 
 where attempt_id is not null`
 
 // fixture gives the path of a configuration of the reconciliation named in a database with the
-// rows of the queries' fixture.
-func fixture(t *testing.T, reconciliation string) (config string) {
+// rows of the queries' fixture, and what more statements add.
+func fixture(t *testing.T, reconciliation string, more ...string) (config string) {
 	t.Helper()
 	db := testenv.DB(t)
 	rows, err := os.ReadFile("../../queries/testdata/fixture.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, sql := range []string{queries.Render(string(rows), db.Schema), nearMisses, leased} {
+	for _, sql := range append([]string{
+		queries.Render(string(rows), db.Schema), nearMisses, leased,
+	}, more...) {
 		if _, err := db.Pool.Exec(t.Context(), sql); err != nil {
 			t.Fatal(err)
 		}

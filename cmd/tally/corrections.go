@@ -22,8 +22,9 @@ func newCorrectionsCommand(a *app) *cobra.Command {
 		Short: "List the events that came too late for live state",
 		Long: "corrections lists what was set aside because it came later than lateness allows\n" +
 			"(past_horizon), or revises an event that has left the buffer (sealed_revision), oldest\n" +
-			"first, with the watermark that refused it. They change no result and stay open: this\n" +
-			"version has no rebuild yet, which settles them.",
+			"first, with the watermark that refused it. They change no result until a rebuild settles\n" +
+			"them: tally rebuild --auto all, with --corrections those that live work is past.\n" +
+			"resolved_by is the generation that did.",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			reasons := []string{string(stream.PastHorizon), string(stream.SealedRevision)}

@@ -40,8 +40,9 @@ func newExplainCommand(a *app) *cobra.Command {
 		Long: "explain takes an event's id, of either side, or a result's match_id, of which the\n" +
 			"first 8 digits are enough. It tells how the event stands and what it waits for, its\n" +
 			"revisions as far as they are kept, its results (withdrawn ones too), every transition\n" +
-			"with its cause, what was set aside, and the near misses: events of the other side\n" +
-			"with the same key just outside the window.",
+			"with its cause, what was set aside and which rebuild settled that, and the near misses:\n" +
+			"events of the other side with the same key just outside the window. Results and\n" +
+			"transitions name their generation; those of candidates are seen by nobody.",
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if a.output == string(table.CSV) {
@@ -121,11 +122,11 @@ var explanationSections = []struct {
 }{
 	{"revisions", false, "side id revision deleted key event_time state epoch arrived_at source " +
 		"partition position attributes"},
-	{"results", true, "kind status left_id left_revision right_id right_revision deadline verdict " +
-		"differences match_id"},
-	{"transitions", true, "at shard epoch ordinal kind left_id left_revision right_id " +
-		"right_revision from_status to_status reason"},
-	{"corrections", false, "correction_id status reason side id revision deleted event_time " +
+	{"results", true, "generation kind status left_id left_revision right_id right_revision " +
+		"deadline verdict differences match_id"},
+	{"transitions", true, "at generation shard epoch ordinal kind left_id left_revision right_id " +
+		"right_revision from_status to_status reason rebuilt_by"},
+	{"corrections", false, "generation correction_id status reason side id revision deleted event_time " +
 		"watermark interval_from interval_to resolved_by"},
 	{"quarantine", false, "quarantine_id status reason side source partition position raw_text"},
 	{"near", false, "side id event_time other_id other_revision other_time how outside_by"},
@@ -156,7 +157,7 @@ func (r *reading) explain(ctx context.Context, id string, s subject) (explanatio
 		e.why = append(e.why, resultStands(e.section("results"), e.section("transitions"))...)
 	}
 	e.why = append(e.why, why...)
-	e.why = append(e.why, openCorrections(e.section("corrections"))...)
+	e.why = append(e.why, correctionsStand(e.section("corrections"))...)
 	return e, nil
 }
 
@@ -193,16 +194,35 @@ func resultStands(results, transitions *table.Table) []string {
 	return lines
 }
 
-// openCorrections says for each open correction what settles it.
-func openCorrections(corrections *table.Table) []string {
+// correctionsStand says for each correction what settles it, or has.
+func correctionsStand(corrections *table.Table) []string {
 	var lines []string
-	open := pick(corrections, "status", "side", "id", "revision", "correction_id", "reason")
-	for _, row := range open.Rows {
-		if row[0] == "open" {
-			lines = append(lines, fmt.Sprintf("Revision %v of %v event %v came too late (%v) and is "+
-				"set aside as correction %v: a rebuild settles it.",
-				row[3], row[1], row[2], row[5], row[4]))
+	for _, row := range pick(corrections, "status", "side", "id", "revision", "correction_id", "reason",
+		"generation", "resolved_by", "resolved_epoch").Rows {
+		line := fmt.Sprintf("Revision %v of %v event %v came too late (%v) for generation %v and was set "+
+			"aside as correction %v", row[3], row[1], row[2], row[5], row[6], row[4])
+		switch {
+		case row[0] == "open":
+			line += ": it is open, tally rebuild --auto settles it."
+		case row[8] == nil:
+			line += fmt.Sprintf("; generation %v settled it.", row[7])
+		default:
+			line += fmt.Sprintf("; generation %v settled it in epoch %v.", row[7], row[8])
 		}
+		lines = append(lines, line)
 	}
 	return lines
+}
+
+// rebuilds writes the generation of a rebuild beside the reason, in place of a column of its own.
+func rebuilds(t *table.Table) *table.Table {
+	reason, by := len(t.Columns)-2, len(t.Columns)-1
+	short := &table.Table{Columns: t.Columns[:by]}
+	for _, row := range t.Rows {
+		if row[by] != nil {
+			row[reason] = fmt.Sprintf("%v (generation %v)", row[reason], row[by])
+		}
+		short.Add(row[:by]...)
+	}
+	return short
 }

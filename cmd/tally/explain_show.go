@@ -22,6 +22,8 @@ func (a *app) showExplanation(e explanation) error {
 		switch s.name {
 		case "quarantine":
 			shorten(t.Rows, len(t.Columns)-1)
+		case "transitions":
+			t = rebuilds(t)
 		case "results":
 			for _, row := range t.Rows {
 				at := slices.Index(t.Columns, "differences")

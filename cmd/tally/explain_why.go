@@ -64,7 +64,7 @@ func (s *standing) sentences() []string {
 			count(s.Partners, "partner"), s.change())}
 	case s.OnlyStatus != nil && *s.OnlyStatus == "final":
 		return []string{fmt.Sprintf("%s is final without a partner: the watermark (%s) has passed its "+
-			"horizon %s, and %s came.", event, moment(s.Watermark), moment(s.Deadline), s.wanted("no"))}
+			"horizon %s, and %s came in time.", event, moment(s.Watermark), moment(s.Deadline), s.wanted("no"))}
 	case s.Live != nil && !*s.Live:
 		return []string{fmt.Sprintf("%s left the buffer without a partner: the watermark (%s) has "+
 			"passed its horizon %s; the join keeps no row of it.", event, moment(s.Watermark),

@@ -11,7 +11,8 @@ func newStatusCommand(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "status",
 		Short: "Show how far each shard is, what holds it, and who works on it",
-		Long: "status shows, for each shard of the serving generation, its epoch, its low watermark\n" +
+		Long: "status shows candidates beside the serving generation, what is open to be settled by a\n" +
+			"rebuild, and for each shard of the serving generation, its epoch, its low watermark\n" +
 			"and the source partitions that hold it, its buffer, its rate and its worker; then how\n" +
 			"far each source partition has been read. The rate is that of the newest 20 epochs.\n" +
 			"lease_until is when the shard is free for others should its worker die now; requested_by is\n" +
@@ -41,8 +42,12 @@ func (a *app) status(ctx context.Context, r *reading) error {
 		return err
 	}
 	a.printf("%s: generation %d, rule %s (%s join, window %s before to %s after, lateness %s, unmatched "+
-		"rows %s)\n\n", r.config.Name, s.Generation, s.RuleVersion, s.JoinKind,
+		"rows %s)\n", r.config.Name, s.Generation, s.RuleVersion, s.JoinKind,
 		micros(s.BeforeUS), micros(s.AfterUS), micros(s.LatenessUS), s.Provisional)
+	if err := a.tellRebuilds(ctx, r, shards); err != nil {
+		return err
+	}
+	a.printf("\n")
 	if err := a.show(pick(shards, "shard", "epoch", "watermark", "age", "held_by", "held_since",
 		"buffered", "events_per_second", "last_epoch_at")); err != nil {
 		return err

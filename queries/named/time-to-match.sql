@@ -1,4 +1,5 @@
 -- Question: How long does a match take, in event time and in arrival time?
+--   After a full rebuild arrival is when the rebuild read the events again.
 -- Parameter: reconciliation text '' -- only this one; all when empty
 -- Parameter: from timestamptz '-infinity' -- pairs whose left event is at this time or later
 -- Parameter: to timestamptz 'infinity' -- pairs whose left event is before this time

@@ -149,7 +149,8 @@ func (s *Source) checkRewritten() error {
 }
 
 func (s *Source) lost(format string, args ...any) error {
-	return fmt.Errorf("%w: %s: %s; bring the file back, or rebuild from the beginning",
+	return fmt.Errorf("%w: %s: %s; bring the file back; one that holds no less can be read "+
+		"from its beginning by tally rebuild --auto",
 		stream.ErrPositionLost, s.config.Path, fmt.Sprintf(format, args...))
 }
 
