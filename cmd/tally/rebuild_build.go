@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/tallystick/tallystick/cmd/tally/internal/config"
@@ -76,6 +78,9 @@ func (b *rebuilding) start(ctx context.Context) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
+	if err := b.stillThere(ctx, &catchUp); err != nil {
+		return 0, err
+	}
 	interval := b.flags.corrections || within != stream.Range{}
 	if interval {
 		within, err = b.closed(ctx, &base, within, catchUp.Watermark)
@@ -91,7 +96,7 @@ func (b *rebuilding) start(ctx context.Context) (int32, error) {
 	}
 	over := "over all that the sources have"
 	if interval {
-		over = fmt.Sprintf("over the event times from %s to %s", within.From, within.To)
+		over = fmt.Sprintf("over the event times from %s to %s", short(within.From), short(within.To))
 	}
 	b.printf("generation %d is a candidate beside generation %d, %s\n", generation, base.Generation, over)
 	return generation, nil
@@ -111,7 +116,7 @@ func (b *rebuilding) closed(
 		if at := within.To.Add(reconcile.Closing(rule)); at > watermark {
 			return within, usageError(fmt.Errorf("live work can still change results of the interval: the "+
 				"watermark (%s) must pass %s first; tally rebuild without an interval settles all",
-				watermark, at))
+				short(watermark), short(at)))
 		}
 		return within, nil
 	}
@@ -127,6 +132,42 @@ func (b *rebuilding) closed(
 		b.printf("no open correction to settle\n")
 	}
 	return within, nil
+}
+
+// stillThere makes sure that each source is the one of which the serving generation has read so far.
+func (b *rebuilding) stillThere(ctx context.Context, catchUp *stream.CatchUp) error {
+	sources, err := newSources(b.config, b.store.Pool())
+	if err != nil {
+		return err
+	}
+	for i := range catchUp.Partitions {
+		p := &catchUp.Partitions[i]
+		if p.To == "" || p.Source == reconcile.QuarantineSource {
+			continue
+		}
+		at := slices.IndexFunc(sources, func(s reconcile.Source) bool {
+			return s.Partition() == p.Partition
+		})
+		if at < 0 {
+			return usageError(fmt.Errorf("what serves has read source %s, which the configuration does not "+
+				"have any more; a rebuild without it would lose what came from it", p.Partition))
+		}
+		if _, err := sources[at].Open(ctx, p.To, p.Identity); err != nil {
+			return fmt.Errorf("find what serves has read of source %s: %w", p.Partition, err)
+		}
+		if err := sources[at].Close(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// short writes a time without a fraction of zero.
+func short(m stream.Micros) string {
+	if text, whole := strings.CutSuffix(m.String(), ".000000Z"); whole {
+		return text + "Z"
+	}
+	return m.String()
 }
 
 // candidate finds the one that a step is about.
@@ -187,6 +228,9 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 	if err != nil {
 		return err
 	}
+	if err := b.unchanged(ctx, g); err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if follow {
@@ -198,13 +242,35 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 		catchUpOnly: g.Kind == store.Interval,
 	})
 	for _, r := range reconcile.Readings(sources) {
-		b.logger.Info("read what concerns the interval", "source", r.Partition, "records_read", r.Read,
-			"records_given", r.Given, "from", r.From, "to", r.To)
+		if r.To == "" {
+			continue // such as released records, when there are none
+		}
+		b.logger.Info("read what concerns the interval", "source", r.Partition.String(),
+			"records_read", r.Read, "records_given", r.Given, "from", r.From, "to", r.To)
 	}
 	if errors.Is(err, store.ErrRetired) {
 		return nil
 	}
 	return err
+}
+
+// unchanged makes sure, while the candidate is catching up, that it reads what its base has read.
+func (b *rebuilding) unchanged(ctx context.Context, g *store.Generation) error {
+	states, err := b.store.Standing(ctx, g.ID)
+	if err != nil {
+		return err
+	}
+	if g.Kind == store.Full && held(states, g) {
+		return b.stillThere(ctx, g.CatchUp)
+	}
+	return nil // an interval looks itself
+}
+
+// held tells whether a shard of a candidate has yet to catch up.
+func held(states []store.State, g *store.Generation) bool {
+	return slices.ContainsFunc(states, func(s store.State) bool {
+		return s.Watermark < g.CatchUp.Watermark
+	})
 }
 
 // sourcesOf gives what the candidate reads: of an interval only what concerns it.

@@ -61,27 +61,22 @@ func (a *app) showComparison(c *store.Comparison) error {
 	if err := a.show(totals); err != nil || !a.forPeople() {
 		return err
 	}
-	differences := &table.Table{Columns: []string{"difference", "result", "left", "right", "key",
-		"serving", "candidate", "explained_by"}}
-	for i := range c.Differences[:min(len(c.Differences), differencesShown)] {
-		d := &c.Differences[i]
-		differences.Add(d.Kind, orWhat(d), memberOf(d.LeftID, d.LeftRevision),
-			memberOf(d.RightID, d.RightRevision), d.Key, statusOf(d.Base), statusOf(d.Candidate),
-			strings.Join(d.ExplainedBy, ", "))
-	}
-	if len(differences.Rows) > 0 {
-		a.printf("\n")
-		if err := a.show(differences); err != nil {
-			return err
-		}
+	refused := a.showRefused(c)
+	if err := a.showDifferences(c); err != nil {
+		return err
 	}
 	compared := "every active result"
 	if c.Scope == store.FinalResults {
 		compared = "the results that neither can change any more"
 	}
 	verdict := "passed"
-	if !c.Passed {
-		verdict = "NOT PASSED"
+	switch {
+	case refused > 0:
+		verdict = "NOT PASSED; nobody can accept that: tally rebuild run goes on reading what it has " +
+			"not read, tally rebuild abandon gives it up"
+	case !c.Passed:
+		verdict = "NOT PASSED; tally rebuild validate --accept-differences --by NAME --why REASON lets " +
+			"it be promoted all the same, tally rebuild abandon gives it up"
 	}
 	a.printf("\ncompared %s of generation %d (candidate) and %d: %d in both, %d only in the candidate, "+
 		"%d only in what serves; %d differences explained, %d not: %s\n", compared, c.Generation, c.Base,
@@ -89,11 +84,51 @@ func (a *app) showComparison(c *store.Comparison) error {
 	return nil
 }
 
-func orWhat(d *store.Difference) string {
-	if d.What != "" {
-		return d.What
+// showRefused prints what nobody can accept, and counts it.
+func (a *app) showRefused(c *store.Comparison) (refused int) {
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		if d.Acceptable() {
+			continue
+		}
+		if refused == 0 {
+			a.printf("\n")
+		}
+		if refused++; refused <= differencesShown {
+			a.printf("%s: %s\n", d.Kind, d.What)
+		}
 	}
-	return d.Result
+	if refused > differencesShown {
+		a.printf("and %d more, which the table validation holds\n", refused-differencesShown)
+	}
+	return refused
+}
+
+// showDifferences prints the results that differ, the unexplained first.
+func (a *app) showDifferences(c *store.Comparison) error {
+	t := &table.Table{Columns: []string{
+		"difference", "result", "left", "right", "key", "serving", "candidate", "changed",
+		"explained_by",
+	}}
+	for i := range c.Differences {
+		d := &c.Differences[i]
+		if !d.Acceptable() || len(t.Rows) == differencesShown {
+			continue
+		}
+		t.Add(d.Kind, d.Result, memberOf(d.LeftID, d.LeftRevision),
+			memberOf(d.RightID, d.RightRevision), d.Key, statusOf(d.Base), statusOf(d.Candidate),
+			strings.Join(d.Changed, ", "), strings.Join(d.ExplainedBy, ", "))
+	}
+	if len(t.Rows) == 0 {
+		return nil
+	}
+	a.printf("\n")
+	err := a.show(t)
+	if all := c.Explained + c.Unexplained; err == nil && all > differencesShown {
+		a.printf("%d of %d; the table validation holds up to 1000, the view rebuild_changes all\n",
+			len(t.Rows), all)
+	}
+	return err
 }
 
 func memberOf(id *string, revision *int64) any {
@@ -256,11 +291,7 @@ func (b *rebuilding) caughtUp(
 		if err != nil {
 			return err
 		}
-		held := false
-		for i := range candidate {
-			held = held || candidate[i].Watermark < g.CatchUp.Watermark
-		}
-		if held {
+		if held(candidate, g) {
 			continue
 		}
 		lags, err := reconcile.Reached(ctx, b.sources, base, candidate)
