@@ -21,7 +21,8 @@ type Promotion struct {
 	Worker string
 	// Ready is asked under lock, with where the shards of both generations stand: its error refuses.
 	Ready func(ctx context.Context, base, candidate []State) error
-	// Settles tells which open corrections of the base the candidate has settled.
+	// Settles tells which open corrections of the base the candidate has settled. A record that
+	// several shards have set aside is settled in all of them or in none.
 	Settles func(ctx context.Context, c *OpenCorrection) (bool, error)
 }
 
@@ -275,6 +276,9 @@ func (t *promotion) change(ctx context.Context) error {
 }
 
 func (t *promotion) differences(ctx context.Context) error {
+	if err := t.exec(ctx, "rebuild_settings"); err != nil {
+		return err
+	}
 	if t.candidate.Kind == Interval {
 		reach, err := t.reach(ctx)
 		if err != nil {
@@ -379,17 +383,14 @@ func (t *promotion) resolve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if list, err = t.settled(ctx, list); err != nil {
+		return err
+	}
 	var shards, ordinals []int32
 	var epochs []int64
 	for i := range list {
-		settled, err := t.settles(ctx, &list[i])
-		if err != nil {
-			return err
-		}
-		if settled {
-			shards, ordinals = append(shards, list[i].Shard), append(ordinals, list[i].Ordinal)
-			epochs = append(epochs, list[i].Epoch)
-		}
+		shards, ordinals = append(shards, list[i].Shard), append(ordinals, list[i].Ordinal)
+		epochs = append(epochs, list[i].Epoch)
 	}
 	t.done.Resolved = int64(len(shards))
 	if len(shards) > 0 {
@@ -407,11 +408,33 @@ func (t *promotion) resolve(ctx context.Context) error {
 	return t.exec(ctx, "generation_releases", t.base.ID, t.candidate.ID)
 }
 
-func (t *promotion) settles(ctx context.Context, c *OpenCorrection) (bool, error) {
+// settled gives those of a list of corrections that the candidate has settled.
+func (t *promotion) settled(
+	ctx context.Context, list []OpenCorrection,
+) (settled []OpenCorrection, err error) {
 	if t.Settles == nil || t.candidate.Base != t.base.ID {
-		return false, nil
+		return nil, nil
 	}
-	return t.Settles(ctx, c)
+	type record struct {
+		stream.Partition
+		position string
+	}
+	open := map[record]bool{}
+	for i := range list {
+		settles, err := t.Settles(ctx, &list[i])
+		if err != nil {
+			return nil, err
+		}
+		if !settles {
+			open[record{list[i].Partition, list[i].Position}] = true
+		}
+	}
+	for i := range list {
+		if !open[record{list[i].Partition, list[i].Position}] {
+			settled = append(settled, list[i])
+		}
+	}
+	return settled, nil
 }
 
 // point lets the candidate serve, or has it merged.

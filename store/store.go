@@ -171,6 +171,7 @@ var statementNames = []string{
 	"generation_resolve", "generation_rule", "generation_serve", "generation_stands",
 	"generation_status", "generation_tip", "generation_validated",
 	"rebuild_keys", "rebuild_merge", "rebuild_promote", "rebuild_reach",
+	"rebuild_settings",
 	"purge_oldest", "purge_mark", "purge_step", "purge_restorable",
 	"archive_shard", "archive_matches", "archive_changed", "archive_rows", "archive_next",
 	"archive_clear_buffer", "archive_clear_offsets", "archive_clear_manifests",
