@@ -98,6 +98,8 @@ func endOf(source Source) (position string, fixed bool) {
 		switch s := source.(type) {
 		case *outlasting:
 			source = s.Source
+		case *without:
+			source = s.Source
 		case *view:
 			source = s.hub.source
 		case *between:

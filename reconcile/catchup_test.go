@@ -36,9 +36,9 @@ type candidacy struct {
 	reaped reaped
 	// sealed is true when the base has read its sources to an end that nothing follows.
 	sealed bool
-	// forgets is true once an event was accepted although a higher revision of its id was read
-	// before and not set aside: it had left the state without a result, as live state may.
-	forgets bool
+	// forgets is true of a generation once it has accepted an event although a higher revision of
+	// its id was read before and not set aside: that had left live state without a result.
+	forgets map[int32]bool
 	// onStop, when set, is called after a run was stopped.
 	onStop func(generation int32) error
 }
@@ -68,7 +68,7 @@ func newCandidacy(
 		flavour = oracle.Confluent
 	}
 	c := &candidacy{
-		db: db, store: st, stops: 2, rng: rand.New(rand.NewPCG(seed, 7)),
+		db: db, store: st, stops: 2, forgets: map[int32]bool{}, rng: rand.New(rand.NewPCG(seed, 7)),
 		history: tame(oracle.Generate(seed, flavour), lowest),
 	}
 	seen := *c.history
@@ -80,7 +80,7 @@ func newCandidacy(
 	}
 	c.seen = &seen
 	generation := c.register(t, "base", base)
-	c.sealed = c.rng.IntN(8) == 0
+	c.sealed = c.rng.IntN(3) == 0
 	for shard := range base {
 		deltas, err := c.run(t, generation, shard, base, seen.Lanes, func(cfg *reconcile.Config) {
 			cfg.MaxEvents, cfg.UntilEnd, cfg.Seal = 1+c.rng.IntN(8), true, c.sealed
@@ -91,7 +91,7 @@ func newCandidacy(
 		for _, d := range deltas {
 			c.reaped.Corrections += len(d.Corrections)
 		}
-		c.remember(deltas)
+		c.remember(generation, deltas)
 	}
 	states, err := c.states(t.Context(), generation, base)
 	if err != nil {

@@ -86,9 +86,7 @@ func Settles(
 	if err != nil || order > 0 {
 		return false, err
 	}
-	changed := Changed(rule, c)
-	return g.Kind == store.Full ||
-		changed.From >= g.Interval.From && changed.To <= g.Interval.To, nil
+	return g.Kind == store.Full || inside(g.Interval, Changed(rule, c)), nil
 }
 
 // Changed gives the event times of the events that a correction is about: it, and what it revises.

@@ -76,7 +76,11 @@ type Config struct {
 	// CatchUpOnly stops when the low watermark has been released and stands there, without reading
 	// anything past the positions in CatchUp.
 	CatchUpOnly bool
-	Logger      *slog.Logger
+	// LeftOpen are corrections of the base, of any shard, that an interval does not settle: what a
+	// shard of the base has set aside by them, that of the candidate does not read. What it merges
+	// would otherwise depend on events near the interval whose other results it leaves alone.
+	LeftOpen []store.OpenCorrection
+	Logger   *slog.Logger
 	// OnEpoch, when set, is called after each commit, in order, by the goroutine that committed.
 	OnEpoch func(*stream.Delta)
 	// Upkeep, when set, runs beside the loop while the shard is held and verified.
@@ -100,6 +104,7 @@ const leaveTimeout = 5 * time.Second
 // source returned.
 func Run(ctx context.Context, cfg Config) error {
 	maxEvents, timeouts, depth := cfg.MaxEvents, 0, store.Quick
+	cfg.Sources = leaveOut(cfg.Sources, cfg.LeftOpen, cfg.Join.Shard)
 	for {
 		w := &worker{Config: cfg, maxEvents: maxEvents, depth: depth}
 		err := w.attempt(ctx)

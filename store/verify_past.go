@@ -42,8 +42,8 @@ func (p *pastCheck) add(t *transition, row *standing, exists bool) {
 		p.opened, p.chained, p.withdrawn, p.published = 0, false, false, p.published[:0]
 	}
 	// A rebuild's transition goes out from what served before, which need not be this generation.
-	rebuild := t.reason == kindRebuild
 	m := p.byEpoch[t.epoch]
+	rebuild := t.reason == kindRebuild || m != nil && m.kind == kindRebuild
 	name := fmt.Sprintf("%d %d", t.epoch, t.ordinal)
 	switch {
 	case p.settled(t.epoch):

@@ -4,7 +4,8 @@
 -- manifest is gone and says nothing. What was published since is retracted. The step of each is a
 -- transition of epoch $4, withdrawals first. Rows without any transition go: nobody published them.
 -- The first transition of a result comes from nothing: where it says otherwise, or the one before it
--- is gone, that is made right, so that the result can be published again.
+-- is gone, that is made right, so that the result can be published again. That of a rebuild says what
+-- was served before, be it nothing.
 -- The second half of a row's hash is made again.
 with back as materialized (
     select parent_epoch, epoch from :"schema".epoch
@@ -31,7 +32,10 @@ with back as materialized (
                         where t.epoch > back.parent_epoch and t.epoch < back.epoch))
             )[1], 'retracted') as status,
         max(t.epoch) filter (where t.epoch <= $3::bigint) as since,
-        coalesce(max(t.epoch) filter (where t.from_status is null), min(t.epoch)) as opened
+        coalesce(
+            max(t.epoch) filter (where t.from_status is null and t.reason <> 'rebuild'
+                and e.kind is distinct from 'rebuild'),
+            min(t.epoch)) as opened
     from :"schema".match_transition t
     left join :"schema".epoch e on e.generation_id = t.generation_id
         and e.shard = t.shard and e.epoch = t.epoch
@@ -56,7 +60,7 @@ with back as materialized (
 ), righted as (
     update :"schema".match_transition t set from_status = null
     from (
-        select distinct on (match_id) epoch, ordinal, from_status
+        select distinct on (match_id) epoch, ordinal, from_status, reason
         from :"schema".match_transition
         where generation_id = $1::integer and shard = $2::integer
             and match_id in (select match_id from moved)
@@ -65,6 +69,10 @@ with back as materialized (
     where t.generation_id = $1::integer and t.shard = $2::integer
         and t.epoch = first.epoch and t.ordinal = first.ordinal
         and first.epoch > $3::bigint and first.from_status is not null
+        and first.reason <> 'rebuild' and not exists (
+            select from :"schema".epoch e
+            where e.generation_id = $1::integer and e.shard = $2::integer
+                and e.epoch = first.epoch and e.kind = 'rebuild')
 ), moved_back as (
     update :"schema".match m set
         status = target.status,
