@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// candidates adds to pay a candidate that is being built, one that was accepted, and an interval that
+// besidePay adds to pay a candidate that is being built, one that was accepted, and an interval that
 // was merged with epoch 3 and settled correction 0-3-2.
-const candidates = `
+const besidePay = `
 insert into tally.generation (generation_id, reconciliation, rule_version, rule, shards, kind, status,
     base, interval_from, interval_to, catch_up, promoted_epoch)
 overriding system value
@@ -30,7 +30,7 @@ where generation_id = 2 and shard = 0 and epoch = 3 and to_status = 'retracted';
 
 func TestRebuildsForPeople(t *testing.T) {
 	t.Parallel()
-	config := fixture(t, "pay", candidates)
+	config := fixture(t, "pay", besidePay)
 	try := func(args []string, wants ...string) {
 		t.Helper()
 		found := tally(t, config, args...)
