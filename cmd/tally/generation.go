@@ -3,10 +3,12 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/spf13/cobra"
 
+	"github.com/tallystick/tallystick/cmd/tally/internal/table"
 	"github.com/tallystick/tallystick/store"
 )
 
@@ -62,8 +64,30 @@ func (a *app) generations(ctx context.Context, r *reading, status store.Generati
 	if err != nil {
 		return err
 	}
-	t.Empty = "no such generation"
+	t.Empty = "no generation"
+	if status == store.Candidate {
+		t.Empty = "no candidate"
+	}
+	if a.forPeople() {
+		t = told(pick(t, "generation", "status", "status_at", "kind", "interval_from",
+			"interval_to", "rule_version", "shards", "base", "epoch", "watermark", "building",
+			"validated", "unexplained", "accepted_by"))
+	}
 	return a.show(t)
+}
+
+// told leaves out the columns in which no row says anything.
+func told(t *table.Table) *table.Table {
+	var columns []string
+	for i, name := range t.Columns {
+		if slices.ContainsFunc(t.Rows, func(row []any) bool { return row[i] != nil }) {
+			columns = append(columns, name)
+		}
+	}
+	if columns == nil {
+		return t
+	}
+	return pick(t, columns...)
 }
 
 // withGeneration gives a command the generation that its argument names.
@@ -110,12 +134,21 @@ func (a *app) serve(ctx context.Context, s *store.Store, g *store.Generation) er
 	if err != nil {
 		return err
 	}
-	a.printf("generation %d (rule %s, %d shards) serves since epoch %d: %d changes\n", g.ID,
-		g.RuleVersion, g.Shards, done.Epoch, done.Changes)
+	a.printf("generation %d (rule %s, %s) serves since epoch %d: %s\n", g.ID, g.RuleVersion,
+		count(int64(g.Shards), "shard"), done.Epoch, count(done.Changes, "change"))
 	return nil
 }
 
 func (a *app) purgeGeneration(ctx context.Context, s *store.Store, g *store.Generation) error {
+	switch g.Status {
+	case store.Serving:
+		return usageError(fmt.Errorf("generation %d is serving: what the views show can't be purged",
+			g.ID))
+	case store.Candidate:
+		return usageError(fmt.Errorf("generation %d is a candidate: tally rebuild abandon gives it up "+
+			"first", g.ID))
+	default:
+	}
 	var rows int64
 	err := s.PurgeGeneration(ctx, g.ID, func(n int64) {
 		rows += n
@@ -124,6 +157,6 @@ func (a *app) purgeGeneration(ctx context.Context, s *store.Store, g *store.Gene
 	if err != nil {
 		return err
 	}
-	a.printf("generation %d is purged: %d rows\n", g.ID, rows)
+	a.printf("generation %d is purged: %s\n", g.ID, count(rows, "row"))
 	return nil
 }

@@ -88,6 +88,9 @@ func (b *rebuilding) start(ctx context.Context) (int32, error) {
 			return 0, err
 		}
 	}
+	if err := b.tellOthers(ctx); err != nil {
+		return 0, err
+	}
 	generation, err := b.store.Begin(ctx, store.NewCandidate{
 		Registration: registration(b.config), Interval: within, Base: base.Generation, CatchUp: catchUp,
 	})
@@ -126,12 +129,28 @@ func (b *rebuilding) closed(
 	}
 	within, others := reconcile.ClosedCorrections(rule, list, watermark)
 	if others > 0 {
-		b.printf("%d corrections are left for later: live work can still change what they touch\n", others)
+		b.printf("left for later, since live work can still change what it touches: %s\n",
+			count(int64(others), "correction"))
 	}
 	if within == (stream.Range{}) {
 		b.printf("no open correction to settle\n")
 	}
 	return within, nil
+}
+
+// tellOthers says which candidates there are already.
+func (b *rebuilding) tellOthers(ctx context.Context) error {
+	list, err := b.store.Generations(ctx, b.config.Name)
+	if err != nil {
+		return err
+	}
+	for i := range list {
+		if list[i].Status == store.Candidate {
+			b.printf("generation %d is a candidate already, and stays one: --generation %d, of the other "+
+				"steps, goes on with it or abandons it\n", list[i].ID, list[i].ID)
+		}
+	}
+	return nil
 }
 
 // stillThere makes sure that each source is the one of which the serving generation has read so far.

@@ -14,8 +14,10 @@ import (
 
 const (
 	// promoteWait is how long a promotion waits for a candidate that follows to catch up.
-	promoteWait  = time.Minute
-	promotePause = 50 * time.Millisecond
+	promoteWait = time.Minute
+	// promoteShortWait is how long it waits for one that perhaps nobody works on.
+	promoteShortWait = 5 * time.Second
+	promotePause     = 50 * time.Millisecond
 	// differencesShown bounds what is listed for people; validation has 1,000.
 	differencesShown = 20
 )
@@ -151,7 +153,7 @@ func (a *app) rebuildPromote(ctx context.Context, f *rebuildFlags) error {
 		if err != nil {
 			return err
 		}
-		return b.promote(ctx, g, 0)
+		return b.promote(ctx, g, promoteShortWait)
 	})
 }
 
@@ -191,8 +193,8 @@ func (b *rebuilding) promote(ctx context.Context, g *store.Generation, wait time
 	if g.Kind == store.Interval {
 		what = fmt.Sprintf("generation %d is merged into %d", g.ID, g.Base)
 	}
-	b.printf("%s since epoch %d: %d changes, %d corrections resolved\n", what, done.Epoch, done.Changes,
-		done.Resolved)
+	b.printf("%s since epoch %d: %s, %s resolved\n", what, done.Epoch, count(done.Changes, "change"),
+		count(done.Resolved, "correction"))
 	return nil
 }
 

@@ -1,7 +1,9 @@
 -- The generations of a reconciliation, the newest last: those of a status where one is given.
 select
     g.generation_id as generation, g.status, g.kind, g.rule_version, g.shards, g.base,
-    g.interval_from, g.interval_to, g.created_at, g.status_at,
+    g.interval_from, g.interval_to,
+    date_trunc('second', g.created_at) as created_at,
+    date_trunc('second', g.status_at) as status_at,
     h.epoch, h.watermark,
     case when g.status = 'candidate' then h.watermark < (g.catch_up ->> 'watermark')::timestamptz
         end as building,

@@ -31,6 +31,9 @@ with buffer_gone as (
     delete from :"schema".attempt where ctid = any (array(
         select ctid from :"schema".attempt where generation_id = $1::integer limit $2::integer))
     returning 1
+), shard_gone as (
+    delete from :"schema".shard where generation_id = $1::integer
+    returning 1
 )
 select (select count(*) from buffer_gone)
     + (select count(*) from match_gone)
@@ -40,3 +43,4 @@ select (select count(*) from buffer_gone)
     + (select count(*) from epoch_gone)
     + (select count(*) from source_offset_gone)
     + (select count(*) from attempt_gone)
+    + (select count(*) from shard_gone)
