@@ -94,7 +94,7 @@ func (f *feed) fallsShort() error {
 		return nil
 	}
 	return fmt.Errorf("%w: source %s ends at %q, the serving generation had read up to %q; bring "+
-		"back what followed, or begin another rebuild", stream.ErrPositionLost,
+		"back what followed", stream.ErrPositionLost,
 		f.source.Partition(), f.to, h.to)
 }
 

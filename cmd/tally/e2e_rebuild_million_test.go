@@ -92,8 +92,8 @@ right: {source: {type: file, path: right.ndjson}, id: id, revision: rev, key: ke
 	time.Sleep(time.Second)
 	gap, reads := reader()
 	stopWriting()
-	t.Logf("rebuilt %d events in %s beside live work; %d reads, %s from the last of the old results to the first of the new",
-		2*pairs, took.Round(time.Millisecond), reads, gap)
+	t.Logf("rebuilt %d events in %s beside live work; %d reads, %s from the last of the old results to "+
+		"the first of the new", 2*pairs, took.Round(time.Millisecond), reads, gap)
 	if gap > slowest {
 		t.Errorf("a reader waited %s, want at most %s", gap, slowest)
 	}
@@ -156,11 +156,12 @@ func (m *many) look(t *testing.T) (stop func() (time.Duration, int)) {
 				t.Error(err)
 				return
 			}
-			if old, new := alone == watched && together == 0, alone == 0 && together == watched; !old && !new {
+			before, after := alone == watched && together == 0, alone == 0 && together == watched
+			if !before && !after {
 				t.Errorf("a reader sees %d alone and %d in pairs", alone, together)
 				return
 			}
-			if now := alone == 0; now && !switched {
+			if after && !switched {
 				gap, switched = time.Since(last), true
 			}
 			last = time.Now()

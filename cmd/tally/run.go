@@ -109,10 +109,12 @@ func reconcileWith(
 			return err
 		}
 		w.generation, err = s.Register(ctx, registration(c))
-		switch {
-		case ctx.Err() != nil:
+		select {
+		case <-ctx.Done():
 			return nil
-		case err != nil:
+		default:
+		}
+		if err != nil {
 			return err
 		}
 		w.released = w.generation
