@@ -19,7 +19,8 @@ func TestRandomRuleChanges(t *testing.T) {
 	t.Parallel()
 	db, st := openStore(t)
 	var total rebuilds
-	for seed := range oracle.Seeds(t, 2000, 200) {
+	histories := 0
+	for seed := range oracle.Seeds(t, 2000, 400) {
 		r, err := newRebuilding(t, db, st, seed, int32(1+seed%3))
 		if err == nil {
 			err = r.changeRule(t, int32(1+seed/3%3))
@@ -28,9 +29,10 @@ func TestRandomRuleChanges(t *testing.T) {
 			t.Fatalf("seed %d (replay with TALLY_SEED=%d): %v", seed, seed, err)
 		}
 		total.add(r.done)
+		histories++
 	}
 	t.Logf("%+v", total)
-	if total.Changes == 0 || total.Compared == 0 {
+	if histories > 1 && (total.Changes == 0 || total.Compared == 0) {
 		t.Errorf("some of it was never tried: %+v", total)
 	}
 }
@@ -74,8 +76,9 @@ func TestRandomRebuildsAreUndone(t *testing.T) {
 	t.Parallel()
 	db, st := openStore(t)
 	var total rebuilds
+	histories := 0
 	undone := [2]int{}
-	for seed := range oracle.Seeds(t, 2000, 80) {
+	for seed := range oracle.Seeds(t, 2000, 200) {
 		r, err := newRebuilding(t, db, st, seed, 1)
 		if err == nil && seed%3 == 0 {
 			err = r.undoFull(t, &undone[0])
@@ -86,9 +89,10 @@ func TestRandomRebuildsAreUndone(t *testing.T) {
 			t.Fatalf("seed %d (replay with TALLY_SEED=%d): %v", seed, seed, err)
 		}
 		total.add(r.done)
+		histories++
 	}
 	t.Logf("%v undone, %+v", undone, total)
-	if undone[0] == 0 || undone[1] == 0 || total.Settled == 0 {
+	if histories > 1 && (undone[0] == 0 || undone[1] == 0 || total.Settled == 0) {
 		t.Errorf("some of it was never tried: %v %+v", undone, total)
 	}
 }

@@ -19,7 +19,8 @@ func TestRandomIntervalRebuilds(t *testing.T) {
 	t.Parallel()
 	db, st := openStore(t)
 	var total rebuilds
-	for seed := range oracle.Seeds(t, 2000, 20) {
+	histories := 0
+	for seed := range oracle.Seeds(t, 2000, 125) {
 		r, err := newRebuilding(t, db, st, seed, int32(1+seed%3))
 		if err == nil {
 			err = r.interval(t)
@@ -28,9 +29,10 @@ func TestRandomIntervalRebuilds(t *testing.T) {
 			t.Fatalf("seed %d (replay with TALLY_SEED=%d): %v", seed, seed, err)
 		}
 		total.add(r.done)
+		histories++
 	}
 	t.Logf("%+v", total)
-	if total.Settled == 0 || total.Changes == 0 || total.Live == 0 || total.Compared == 0 {
+	if histories > 1 && (total.Settled == 0 || total.Changes == 0 || total.Live == 0 || total.Compared == 0) {
 		t.Errorf("some of it was never tried: %+v", total)
 	}
 }
