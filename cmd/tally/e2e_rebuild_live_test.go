@@ -27,7 +27,7 @@ func (l *ledger) watch(t *testing.T) (seen func() []string) {
 	var states []string
 	var group sync.WaitGroup
 	group.Go(func() {
-		for {
+		for last := false; ; {
 			var state string
 			if err := l.db.Pool.QueryRow(t.Context(), settling).Scan(&state); err != nil {
 				t.Errorf("read the results: %v", err)
@@ -36,9 +36,12 @@ func (l *ledger) watch(t *testing.T) (seen func() []string) {
 			if len(states) == 0 || states[len(states)-1] != state {
 				states = append(states, state)
 			}
+			if last {
+				return
+			}
 			select {
 			case <-ended:
-				return
+				last = true
 			case <-time.After(time.Millisecond):
 			}
 		}
@@ -124,7 +127,8 @@ func TestRebuildSurvivesKills(t *testing.T) {
 		l.tally(t, "rebuild", "start")
 	}
 	for range 4 {
-		if l.killed(t, rng, "rebuild", "run", "--follow"); rng.IntN(2) == 0 {
+		args := []string{"rebuild", "run", "--follow"}
+		if l.killed(t, rng, args[:2+rng.IntN(2)]...); rng.IntN(2) == 0 {
 			run.kill(t)
 			run = l.start(t, "run")
 		}

@@ -153,7 +153,9 @@ func (b *rebuilding) tellOthers(ctx context.Context) error {
 	return nil
 }
 
-// stillThere makes sure that each source is the one of which the serving generation has read so far.
+// stillThere makes sure that there is each source that the serving generation has read. One that is
+// not what it was is told: it may hold the same, which validation shows, or end too early, which the
+// build does.
 func (b *rebuilding) stillThere(ctx context.Context, catchUp *stream.CatchUp) error {
 	sources, err := newSources(b.config, b.store.Pool())
 	if err != nil {
@@ -171,7 +173,13 @@ func (b *rebuilding) stillThere(ctx context.Context, catchUp *stream.CatchUp) er
 			return usageError(fmt.Errorf("what serves has read source %s, which the configuration does not "+
 				"have any more; a rebuild without it would lose what came from it", p.Partition))
 		}
-		if _, err := sources[at].Open(ctx, p.To, p.Identity); err != nil {
+		_, err := sources[at].Open(ctx, p.To, p.Identity)
+		if errors.Is(err, stream.ErrPositionLost) {
+			b.logger.Warn("a source is not what it was; what it has now is read, and compared",
+				"source", p.Partition.String(), "error", err)
+			err = nil
+		}
+		if err != nil {
 			return fmt.Errorf("find what serves has read of source %s: %w", p.Partition, err)
 		}
 		if err := sources[at].Close(); err != nil {
@@ -247,7 +255,8 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 	if err != nil {
 		return err
 	}
-	if err := b.unchanged(ctx, g); err != nil {
+	catchesUp, err := b.catchesUp(ctx, g)
+	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -258,6 +267,8 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 	err = b.work(ctx, b.config, b.store, work{
 		generation: g.ID, shards: shards, sources: sources, released: g.Base, onEpoch: p.add,
 		untilEnd: !follow && g.Kind == store.Full, catchUp: g.CatchUp,
+		// What serves has then read a last line without its end.
+		seal:        !follow && catchesUp && g.CatchUp.Watermark == stream.Infinity,
 		catchUpOnly: g.Kind == store.Interval,
 	})
 	for _, r := range reconcile.Readings(sources) {
@@ -273,16 +284,13 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 	return err
 }
 
-// unchanged makes sure, while the candidate is catching up, that it reads what its base has read.
-func (b *rebuilding) unchanged(ctx context.Context, g *store.Generation) error {
+// catchesUp tells whether a full candidate has yet to catch up.
+func (b *rebuilding) catchesUp(ctx context.Context, g *store.Generation) (bool, error) {
+	if g.Kind == store.Interval {
+		return false, nil
+	}
 	states, err := b.store.Standing(ctx, g.ID)
-	if err != nil {
-		return err
-	}
-	if g.Kind == store.Full && held(states, g) {
-		return b.stillThere(ctx, g.CatchUp)
-	}
-	return nil // an interval looks itself
+	return held(states, g), err
 }
 
 // held tells whether a shard of a candidate has yet to catch up.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/tallystick/tallystick/cmd/tally/internal/table"
 	"github.com/tallystick/tallystick/reconcile"
+	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
 )
 
@@ -232,7 +233,8 @@ func (a *app) rebuildAbandon(ctx context.Context, f *rebuildFlags) error {
 	})
 }
 
-// rebuild does all steps.
+// rebuild does all steps. What serves may go on meanwhile, so that the candidate is promoted while it
+// follows, unless there is nothing to follow: an interval, sealed sources, or a compressed file.
 func (a *app) rebuild(ctx context.Context, f *rebuildFlags) error {
 	return a.rebuilds(ctx, f, func(ctx context.Context, b *rebuilding) error {
 		generation, err := b.start(ctx)
@@ -247,14 +249,18 @@ func (a *app) rebuild(ctx context.Context, f *rebuildFlags) error {
 		p := newProgress(a)
 		stop := p.show(ctx)
 		defer stop()
-		if g.Kind == store.Interval {
-			if err := b.build(ctx, g, false, p); err != nil {
+		if g.Kind == store.Full && g.CatchUp.Watermark != stream.Infinity {
+			err := b.follow(ctx, g, p)
+			if !errors.Is(err, stream.ErrUnusable) {
 				return err
 			}
-			stop()
-			return b.promote(ctx, g, 0)
+			b.logger.Debug("not every source can be followed", "error", err)
 		}
-		return b.follow(ctx, g, p)
+		if err := b.build(ctx, g, false, p); err != nil {
+			return err
+		}
+		stop()
+		return b.promote(ctx, g, promoteShortWait)
 	})
 }
 
