@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// TestRebuildRefusesADamagedCandidate: whatever is done to a candidate by hand, nobody can let it serve.
+// TestRebuildRefusesADamagedCandidate: whatever is done to a candidate by hand, nobody can let it
+// serve.
 func TestRebuildRefusesADamagedCandidate(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t, ledgerConfig)
@@ -40,7 +41,8 @@ func TestRebuildRefusesADamagedCandidate(t *testing.T) {
 		{
 			"half of a side removed",
 			`with events as (
-				delete from tally.buffer where CANDIDATE and side = 'right' and event_time < '2026-01-10 12:30Z')
+				delete from tally.buffer where CANDIDATE and side = 'right'
+					and event_time < '2026-01-10 12:30Z')
 			delete from tally.match where CANDIDATE and right_time < '2026-01-10 12:30Z'`, "",
 		},
 	} {
@@ -133,14 +135,18 @@ right:
 	}
 	p.tally(t, "run", "--until-end")
 	served := p.lines(t, activeRows)
-	if _, err := p.db.Pool.Exec(t.Context(), "delete from public.signals where id in ('r0', 'r1')"); err != nil {
+	cut := "delete from public.signals where id in ('r0', 'r1')"
+	if _, err := p.db.Pool.Exec(t.Context(), cut); err != nil {
 		t.Fatal(err)
 	}
 	code, stdout, stderr := p.execute(t, "rebuild", "--auto")
 	if code != exitRefused {
 		t.Fatalf("exit %d\n%s%s", code, stdout, stderr)
 	}
-	for _, says := range []string{"l0/1", "r0/1", "l1/1", "only_base", "only_candidate", "0 differences explained, 4 not: NOT PASSED"} {
+	for _, says := range []string{
+		"l0/1", "r0/1", "l1/1", "only_base", "only_candidate",
+		"0 differences explained, 4 not: NOT PASSED",
+	} {
 		if !strings.Contains(stdout, says) {
 			t.Errorf("no %q in\n%s", says, stdout)
 		}

@@ -35,7 +35,8 @@ func TestGenerationsAreListedServedAndPurged(t *testing.T) {
 	}
 	l.prints(t, exitDone, []string{"generation 1 serves already"}, "generation", "serve", "1")
 	l.tally(t, "rebuild", "start")
-	l.refused(t, exitUsage, []string{"generation 2 is a candidate", "tally rebuild abandon"}, "generation", "purge", "2")
+	l.refused(t, exitUsage, []string{"generation 2 is a candidate", "tally rebuild abandon"},
+		"generation", "purge", "2")
 	l.refused(t, exitUsage, []string{"tally rebuild promote"}, "generation", "serve", "2")
 	l.prints(t, exitRefused, []string{"NOT PASSED"}, "rebuild", "promote")
 	l.prints(t, exitDone, []string{"candidate"}, "rebuild", "list")
@@ -67,8 +68,8 @@ func TestGenerationsAreListedServedAndPurged(t *testing.T) {
 	l.equalsOracle(t, "in the end")
 }
 
-// expectNoRow looks into every table with a generation_id but those that keep on record that there was
-// such a generation, and who accepted what of it.
+// expectNoRow looks into every table with a generation_id but those that keep on record that there
+// was such a generation, and who accepted what of it.
 func (l *ledger) expectNoRow(t *testing.T, generation string) {
 	t.Helper()
 	for _, table := range l.lines(t, `select table_name from information_schema.columns

@@ -18,7 +18,7 @@ func (l *ledger) rowsOutside(t *testing.T, a, b int) []string {
 		atMinute(a), atMinute(b))
 }
 
-// TestRebuildOfCorrectionsLeavesTheRestAlone.
+// TestRebuildOfCorrectionsLeavesTheRestAlone: rows outside the interval stay as they are, to the byte.
 func TestRebuildOfCorrectionsLeavesTheRestAlone(t *testing.T) {
 	t.Parallel()
 	l := newLedger(t, ledgerConfig)
@@ -109,7 +109,9 @@ func TestRebuildRefusesIntervals(t *testing.T) {
 	l.fill(t, 0, 60)
 	l.close(t, 90)
 	l.tally(t, "run", "--until-end")
-	interval := func(from, to string) []string { return []string{"rebuild", "start", "--from", from, "--to", to} }
+	interval := func(from, to string) []string {
+		return []string{"rebuild", "start", "--from", from, "--to", to}
+	}
 	const hour = "2026-01-10T12:00:00Z"
 	l.refused(t, exitUsage, []string{
 		"live work can still change results of the interval",
