@@ -3,6 +3,7 @@ package reconcile_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -47,9 +48,7 @@ func (f *follower) follow(ctx context.Context, db *testenv.Database, name string
 		}
 		f.status[id] = to
 	}
-	for shard, epoch := range read {
-		f.cursor[shard] = epoch
-	}
+	maps.Copy(f.cursor, read)
 	return rows.Err()
 }
 
