@@ -262,8 +262,8 @@ func (c *Config) validate() error {
 }
 
 func (s *Source) lost(format string, args ...any) error {
-	return fmt.Errorf("%w: table %s: %s; bring the table back; one that holds no less can "+
-		"be read from its beginning by tally rebuild --auto",
+	return fmt.Errorf("%w: table %s: %s; bring the table back, or reconcile the new one under "+
+		"another name",
 		stream.ErrPositionLost, s.config.Table, fmt.Sprintf(format, args...))
 }
 
