@@ -89,11 +89,14 @@ func Settles(
 	return g.Kind == store.Full || inside(g.Interval, Changed(rule, c)), nil
 }
 
-// Changed gives the event times of the events that a correction is about: it, and what it revises.
-// Either end is infinite where that is not known.
+// Changed gives the event times of the events that a correction is about: it, what it revises, and
+// what has been taken of the same id since. Either end is infinite where that is not known.
 func Changed(rule join.Rule, c *store.OpenCorrection) stream.Range {
 	reach := max(rule.Before, rule.After)
 	r := stream.Range{From: c.Affected.From.Add(reach), To: c.Affected.To.Add(-reach)}
+	if c.Held {
+		r.From, r.To = min(r.From, c.HeldTimes.From), max(r.To, c.HeldTimes.To)
+	}
 	if r.To.Finite() {
 		r.To++ // the end is not part of it
 	}

@@ -21,6 +21,10 @@ type OpenCorrection struct {
 	HasTime bool
 	// Affected are the event times whose results it can touch.
 	Affected stream.Range
+	// Held tells whether the generation has events of the same id, and HeldTimes from when to when,
+	// both included, they are.
+	Held      bool
+	HeldTimes stream.Range
 }
 
 // Corrections gives the open corrections of a generation.
@@ -44,14 +48,18 @@ func (s *Store) corrections(
 	}
 	return pgx.CollectRows(rows, func(row pgx.CollectableRow) (c OpenCorrection, err error) {
 		var side string
-		var at *micros
+		var at, first, last *micros
 		err = row.Scan(&c.Shard, &c.Epoch, &c.Ordinal, &side, &c.Source, &c.Number, &c.Position, &at,
-			(*micros)(&c.Affected.From), (*micros)(&c.Affected.To))
+			(*micros)(&c.Affected.From), (*micros)(&c.Affected.To), &first, &last)
 		if err != nil {
 			return c, err
 		}
 		if at != nil {
 			c.Time, c.HasTime = stream.Micros(*at), true
+		}
+		if first != nil {
+			c.Held = true
+			c.HeldTimes = stream.Range{From: stream.Micros(*first), To: stream.Micros(*last)}
 		}
 		c.Side, err = stream.ParseSide(side)
 		return c, err

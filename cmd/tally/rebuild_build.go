@@ -259,6 +259,10 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 	if err != nil {
 		return err
 	}
+	leftOpen, err := b.leftOpen(ctx, g)
+	if err != nil {
+		return err
+	}
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if follow {
@@ -269,7 +273,7 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 		untilEnd: !follow && g.Kind == store.Full, catchUp: g.CatchUp,
 		// What serves has then read a last line without its end.
 		seal:        !follow && catchesUp && g.CatchUp.Watermark == stream.Infinity,
-		catchUpOnly: g.Kind == store.Interval,
+		catchUpOnly: g.Kind == store.Interval, leftOpen: leftOpen,
 	})
 	for _, r := range reconcile.Readings(sources) {
 		if r.To == "" {
@@ -282,6 +286,17 @@ func (b *rebuilding) build(ctx context.Context, g *store.Generation, follow bool
 		return nil
 	}
 	return err
+}
+
+// leftOpen gives the corrections that an interval does not settle.
+func (b *rebuilding) leftOpen(
+	ctx context.Context, g *store.Generation,
+) ([]store.OpenCorrection, error) {
+	if g.Kind != store.Interval {
+		return nil, nil
+	}
+	list, err := b.store.Corrections(ctx, g.Base)
+	return reconcile.LeftOpen(b.config.JoinRule(), g.Interval, list), err
 }
 
 // catchesUp tells whether a full candidate has yet to catch up.

@@ -142,6 +142,8 @@ type work struct {
 	// catchUp is where the base of a candidate stood, nil for what serves; only stops there.
 	catchUp     *stream.CatchUp
 	catchUpOnly bool
+	// leftOpen are the corrections that an interval does not settle.
+	leftOpen []store.OpenCorrection
 	// released is the generation whose released records are read again.
 	released int32
 	onEpoch  func(shard int32, d *stream.Delta)
@@ -174,6 +176,7 @@ func (a *app) work(ctx context.Context, c *config.Config, s *store.Store, w work
 			Seal:        w.seal,
 			CatchUp:     w.catchUp,
 			CatchUpOnly: w.catchUpOnly,
+			LeftOpen:    w.leftOpen,
 			Logger:      a.logger,
 		},
 		Shards: w.shards,
