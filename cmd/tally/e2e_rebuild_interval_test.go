@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // rowsOutside gives the rows of the base that no interval from minute a to b can touch.
@@ -142,4 +143,33 @@ func TestRebuildRefusesIntervals(t *testing.T) {
 	l.prints(t, exitDone, []string{"0 changes, 0 corrections resolved"}, "rebuild", "promote")
 	l.equalsOracle(t, "after an interval in which nothing differs")
 	l.verifies(t)
+}
+
+// TestRebuildOfAnIntervalLeavesWhatIsNear: a late event beside the interval stays open, although it
+// would meet an event that the interval does not settle.
+func TestRebuildOfAnIntervalLeavesWhatIsNear(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, fmt.Sprintf(liveConfig, ""))
+	at := func(side, id, key string, minute int) {
+		p.append(t, side+".ndjson", fmt.Sprintf(`{"id":%q,"rev":1,"key":%q,"time":%q}`, id, key,
+			time.Date(2026, 1, 10, 12, minute, 0, 0, time.UTC).Format(time.RFC3339))+"\n")
+	}
+	at("left", "in", "a", 0)
+	at("left", "near", "b", 15)
+	for _, side := range []string{"left", "right"} {
+		at(side, side+" end", "end", 200)
+	}
+	p.tally(t, "run", "--until-end")
+	at("right", "late in", "a", 0)
+	at("right", "late near", "b", 9)
+	p.tally(t, "run", "--until-end")
+	p.tally(t, "rebuild", "--auto", "--from", "2026-01-10T12:00:00Z", "--to", "2026-01-10T12:01:00Z")
+	p.expect(t, "results", activeRows, "matched in/1 late in/1", "final near/1 -",
+		"matched left end/1 right end/1")
+	p.expect(t, "corrections", "select id || ' ' || status from tally.corrections",
+		"late in resolved", "late near open")
+	p.tally(t, "rebuild", "--auto")
+	p.expect(t, "results", activeRows, "matched in/1 late in/1", "matched near/1 late near/1",
+		"matched left end/1 right end/1")
+	p.tally(t, "verify", "--deep")
 }
