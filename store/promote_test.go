@@ -22,20 +22,56 @@ type rebuilt struct {
 
 func rebuild(t *testing.T, b *bundle, name string, shards int) *rebuilt {
 	t.Helper()
+	return rebuildWithin(t, b, name, shards, stream.Range{})
+}
+
+// rebuildWithin does so over an interval, which need not be one.
+func rebuildWithin(
+	t *testing.T, b *bundle, name string, shards int, within stream.Range,
+) *rebuilt {
+	t.Helper()
 	r := &rebuilt{bundle: &bundle{Store: b.Store, db: b.db}, name: name}
-	r.base = r.register(t, name, shards)
+	r.base = r.registerRule(t, shards)
 	r.generation = r.base
 	h := r.take(t, b.Store)
-	commit(t, h, busyDelta(1), busyDelta(2), busyDelta(3))
-	r.candidate = r.begin(t, shards, stream.Range{})
+	epochs := []*stream.Delta{busyDelta(1), busyDelta(2), busyDelta(3)}
+	commit(t, h, epochs...)
+	if within != (stream.Range{}) {
+		commit(t, h, closing(epochs))
+	}
+	r.candidate = r.begin(t, shards, within)
 	r.generation = r.candidate
 	h = r.take(t, b.Store)
 	// The same events as in the base but for those of its third epoch, and others in their place.
 	other := busyDelta(3)
 	rename(other)
-	commit(t, h, busyDelta(1), busyDelta(2), other)
+	epochs = []*stream.Delta{busyDelta(1), busyDelta(2), other}
+	commit(t, h, epochs...)
+	if within != (stream.Range{}) {
+		commit(t, h, closing(epochs))
+	}
 	r.pass(t)
 	return r
+}
+
+// closing lets everything leave the buffer that busy epochs left there: the rows of each but the lone
+// ones, which the next one replaced.
+func closing(epochs []*stream.Delta) *stream.Delta {
+	newest := epochs[len(epochs)-1]
+	d := delta(newest.Epoch + 1)
+	d.WatermarkAfter = 200 * second
+	for _, e := range epochs {
+		for i := range e.Added[:2] {
+			d.Expired = append(d.Expired, &e.Added[i])
+		}
+	}
+	lone := &newest.Added[2]
+	d.Expired = append(d.Expired, lone)
+	d.Changes = []stream.Change{
+		moved(only(*lone, stream.Provisional), stream.Final, stream.CauseHorizonPassed),
+	}
+	d.Counts.Expired, d.Counts.Final = int64(len(d.Expired)), 1
+	return d
 }
 
 // rename gives the events that an epoch adds other ids.
@@ -60,6 +96,23 @@ func rename(d *stream.Delta) {
 	}
 }
 
+// registration is that of both generations.
+func (r *rebuilt) registration(shards int) store.Registration {
+	return store.Registration{
+		Name: r.name, RuleVersion: "v1", Shards: shards,
+		Rule: []byte(`{"join": "full", "before_us": 1000000, "after_us": 1000000}`),
+	}
+}
+
+func (r *rebuilt) registerRule(t *testing.T, shards int) int32 {
+	t.Helper()
+	generation, err := r.Register(t.Context(), r.registration(shards))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return generation
+}
+
 func (r *rebuilt) begin(t *testing.T, shards int, within stream.Range) int32 {
 	t.Helper()
 	states, err := r.Standing(t.Context(), r.base)
@@ -67,10 +120,8 @@ func (r *rebuilt) begin(t *testing.T, shards int, within stream.Range) int32 {
 		t.Fatal(err)
 	}
 	generation, err := r.Begin(t.Context(), store.NewCandidate{
-		Registration: store.Registration{
-			Name: r.name, RuleVersion: "v1", Rule: []byte(`{"join": "full"}`), Shards: shards,
-		},
-		Base: r.base, Interval: within,
+		Registration: r.registration(shards),
+		Base:         r.base, Interval: within,
 		CatchUp: stream.CatchUp{Watermark: stream.NegInfinity, Partitions: states[0].Progress},
 	})
 	if err != nil {
@@ -263,6 +314,28 @@ func TestPromoteBrokenAtEveryStatement(t *testing.T) {
 		t *testing.T, b *bundle, s *store.Store, br *breaker, name string,
 	) {
 		r := rebuild(t, b, name, 2)
+		before, after := r.actives(t, r.base), r.actives(t, r.candidate)
+		_, err := s.Promote(br.arm(t), r.promotion(r.candidate))
+		where := br.disarm()
+		if (err == nil) != (where == "" || where == "after commit") {
+			t.Fatalf("broken %s: %v", where, err)
+		}
+		if err != nil {
+			r.wantServed(t, before)
+			r.promote(t, r.candidate)
+		}
+		r.wantServed(t, after)
+	})
+}
+
+// TestMergeBrokenAtEveryStatement does the same to the merge of an interval.
+func TestMergeBrokenAtEveryStatement(t *testing.T) {
+	t.Parallel()
+	const statements = 17
+	breakEverywhere(t, 2*statements-1, func(
+		t *testing.T, b *bundle, s *store.Store, br *breaker, name string,
+	) {
+		r := rebuildWithin(t, b, name, 2, stream.Range{From: 4 * second, To: 8 * second})
 		before, after := r.actives(t, r.base), r.actives(t, r.candidate)
 		_, err := s.Promote(br.arm(t), r.promotion(r.candidate))
 		where := br.disarm()
