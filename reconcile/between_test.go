@@ -279,7 +279,7 @@ func TestHistoriesBetweenTimes(t *testing.T) {
 	t.Parallel()
 	db := testenv.EmptyDB(t)
 	compared, left := 0, 0
-	for seed := range oracle.Seeds(t, 2000, 10) {
+	for seed := range oracle.Seeds(t, 2000, 40) {
 		history := oracle.Generate(seed, oracle.Confluent)
 		n, out, err := compareBetween(t, db, history)
 		if err != nil {

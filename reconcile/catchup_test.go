@@ -285,7 +285,7 @@ func TestCandidateEqualsTheBatchJoin(t *testing.T) {
 	db, st := openStore(t)
 	var total reaped
 	histories := 0
-	for seed := range oracle.Seeds(t, 2000, 10) {
+	for seed := range oracle.Seeds(t, 2000, 100) {
 		histories++
 		shards := int32(1 + seed%3)
 		c, err := newCandidacy(t, db, st, seed, int32(1+seed/3%5/4), shards)

@@ -20,7 +20,7 @@ func TestRandomIntervalRebuilds(t *testing.T) {
 	db, st := openStore(t)
 	var total rebuilds
 	histories := 0
-	for seed := range oracle.Seeds(t, 2000, 125) {
+	for seed := range oracle.Seeds(t, 2000, 200) {
 		r, err := newRebuilding(t, db, st, seed, int32(1+seed%3))
 		if err == nil {
 			err = r.interval(t)
