@@ -19,7 +19,7 @@ func TestCandidateGoesOnLive(t *testing.T) {
 	t.Parallel()
 	db, st := openStore(t)
 	var total reaped
-	for seed := range oracle.Seeds(t, 600, 30) {
+	for seed := range oracle.Seeds(t, 600, 75) {
 		c, err := newCandidacy(t, db, st, seed, 1, 1)
 		if err == nil {
 			err = c.goOn(t)
@@ -83,7 +83,7 @@ func (c *candidacy) ran(d *stream.Delta) oracle.Epoch {
 func TestCandidateIsUndoneAndReplayed(t *testing.T) {
 	t.Parallel()
 	db, st := openStore(t)
-	for seed := range oracle.Seeds(t, 400, 20) {
+	for seed := range oracle.Seeds(t, 400, 50) {
 		c, err := newCandidacy(t, db, st, seed, 1, 1)
 		if err != nil {
 			t.Fatalf("seed %d: %v", seed, err)

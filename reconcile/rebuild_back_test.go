@@ -78,7 +78,7 @@ func TestRandomRebuildsAreUndone(t *testing.T) {
 	var total rebuilds
 	histories := 0
 	undone := [2]int{}
-	for seed := range oracle.Seeds(t, 2000, 200) {
+	for seed := range oracle.Seeds(t, 2000, 60) {
 		r, err := newRebuilding(t, db, st, seed, 1)
 		if err == nil && seed%3 == 0 {
 			err = r.undoFull(t, &undone[0])
