@@ -64,7 +64,7 @@ func (m *many) write(t *testing.T, to int, gaps bool) {
 // corrected results the old ones or the new, and does not wait where they change.
 func TestRebuildBesideLiveWork(t *testing.T) {
 	t.Parallel()
-	pairs, slowest := 5_000, time.Second // other tests may keep the machine busy
+	pairs, slowest := 2_000, time.Second // other tests may keep the machine busy
 	if os.Getenv(long) != "" {
 		pairs, slowest = 500_000, 100*time.Millisecond
 	}
