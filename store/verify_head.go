@@ -13,7 +13,7 @@ import (
 
 // windowTransitions bounds how many transitions a start reads again; those of the newest epoch are
 // read in any case.
-const windowTransitions = 25_000
+const windowTransitions = 10_000
 
 // retainDefault is how many epochs are retained where nothing else is said, retainMin the fewest.
 const (
