@@ -157,6 +157,10 @@ right:
 		"--accept-differences", "--by", "ann", "--why", "the table was archived")
 	p.expect(t, "on record", "select concat_ws(': ', passed, unexplained, accepted_by, accepted_why) "+
 		"from tally.validation where accepted_by <> ''", "f: 4: ann: the table was archived")
+	p.exec(t, "update tally.match set key = key || '!' where generation_id = 2 and left_id = 'l2'")
+	p.refused(t, exitRefused, []string{"stored rows are damaged", "row_hash"}, "rebuild", "promote")
+	p.expect(t, "what serves", activeRows, served...)
+	p.exec(t, "update tally.match set key = rtrim(key, '!') where generation_id = 2 and left_id = 'l2'")
 	p.prints(t, exitDone, []string{"generation 2 serves", "4 changes"}, "rebuild", "promote")
 	p.expect(t, "what serves now", activeRows, "final l0/1 -", "final l1/1 -", "matched l2/1 r2/1",
 		"matched l3/1 r3/1", "matched l100/1 r100/1")

@@ -164,7 +164,11 @@ func (b *rebuilding) promote(ctx context.Context, g *store.Generation, wait time
 	if err != nil && !errors.Is(err, store.ErrNotValidated) {
 		return err
 	}
-	if compared.AcceptedBy == "" {
+	if compared.AcceptedBy != "" {
+		if err := b.undamaged(ctx, g); err != nil {
+			return err
+		}
+	} else {
 		if compared, err = b.store.Validate(ctx, g.ID); err != nil {
 			return err
 		}
@@ -196,6 +200,21 @@ func (b *rebuilding) promote(ctx context.Context, g *store.Generation, wait time
 	}
 	b.printf("%s since epoch %d: %s, %s resolved\n", what, done.Epoch, count(done.Changes, "change"),
 		count(done.Resolved, "correction"))
+	return nil
+}
+
+// undamaged refuses a candidate that was damaged since its differences were accepted.
+func (b *rebuilding) undamaged(ctx context.Context, g *store.Generation) error {
+	for shard := range g.Shards {
+		report, err := b.store.Verify(ctx, g.ID, shard, false)
+		if err != nil {
+			return err
+		}
+		if len(report.Damage) > 0 {
+			return &exitError{code: exitRefused, err: fmt.Errorf("promote generation %d: %w", g.ID,
+				&store.DamageError{Found: report.Damage})}
+		}
+	}
 	return nil
 }
 
