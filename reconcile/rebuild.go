@@ -65,9 +65,14 @@ func ComparePositions(
 		return 1, nil
 	}
 	for _, s := range sources {
-		if s.Partition() == p {
-			return s.Compare(ctx, a, b)
+		if s.Partition() != p {
+			continue
 		}
+		order, err := s.Compare(ctx, a, b)
+		if err != nil {
+			err = fmt.Errorf("compare positions of source %s: %w", p, err)
+		}
+		return order, err
 	}
 	return 0, fmt.Errorf("compare positions of source %s: the configuration has no such source", p)
 }

@@ -70,11 +70,7 @@ func (b *rebuilding) start(ctx context.Context) (int32, error) {
 	if err != nil {
 		return 0, err
 	}
-	closed, err := newSources(b.config, b.store.Pool())
-	if err != nil {
-		return 0, err
-	}
-	catchUp, err := reconcile.CatchUpOf(ctx, closed, states)
+	catchUp, err := reconcile.CatchUpOf(ctx, b.sources, states)
 	if err != nil {
 		return 0, err
 	}
