@@ -12,9 +12,18 @@ import (
 type statement struct {
 	name, sql string
 	args      args
+	// results are the formats of the columns that it returns; nil for binary.
+	results []int16
 }
 
 var binaryFormat = []int16{1}
+
+func (s *statement) formats() []int16 {
+	if s.results == nil {
+		return binaryFormat
+	}
+	return s.results
+}
 
 // reader takes the rows of one statement of a batch.
 type reader func(rows *pgconn.ResultReader) error
@@ -60,7 +69,7 @@ func runBatch(
 	var batch pgconn.Batch
 	for i := range statements {
 		s := &statements[i]
-		batch.ExecParams(s.sql, s.args.values, s.args.oids, binaryFormat, binaryFormat)
+		batch.ExecParams(s.sql, s.args.values, s.args.oids, binaryFormat, s.formats())
 	}
 	results := conn.ExecBatch(ctx, &batch)
 	done := 0

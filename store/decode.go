@@ -12,6 +12,7 @@ import (
 type decoder struct {
 	shard   *Shard
 	buf     []byte
+	texts   texts
 	sources map[string]string
 	damage  []Damage
 	// live is the digest of the buffer rows decoded.
@@ -45,22 +46,19 @@ func (d *decoder) row(v [][]byte, hash []byte) stream.BufferRow {
 	if !bytes.Equal(h[:], hash) {
 		d.note("buffer", bufferName(v[2], v[3], readInt8(v[11])))
 	}
-	var t texts
-	t, d.buf = newTexts(d.buf, v[0], v[3], v[7], v[10])
-	r := stream.BufferRow{
-		Side:    readSide(v[2]),
-		Horizon: readTime(v[1]),
-		Source:  d.source(v[8]),
-		Number:  readInt4(v[9]),
+	return stream.BufferRow{
 		Event: stream.Event{
-			Key: t.next(v[0]), ID: t.next(v[3]), Attributes: t.next(v[7]),
-			Revision: readInt8(v[4]), Time: readTime(v[5]), HasTime: v[5] != nil,
-			Deleted: readBool(v[6]),
+			ID: d.texts.keep(v[3]), Revision: readInt8(v[4]), Key: d.texts.keep(v[0]),
+			Time: readTime(v[5]), HasTime: v[5] != nil, Deleted: readBool(v[6]),
+			Attributes: d.texts.keep(v[7]),
 		},
+		Horizon:    readTime(v[1]),
 		AddedEpoch: readInt8(v[11]),
+		Position:   d.texts.keep(v[10]),
+		Source:     d.source(v[8]),
+		Number:     readInt4(v[9]),
+		Side:       readSide(v[2]),
 	}
-	r.Position = t.next(v[10])
-	return r
 }
 
 // hashRow gives the hash that a row of the buffer should have.
@@ -86,20 +84,18 @@ func (d *decoder) result(head, v [][]byte) stream.Result {
 
 // decodeResult takes the columns of result, and trusts them.
 func (d *decoder) decodeResult(head, v [][]byte) stream.Result {
-	var t texts
-	t, d.buf = newTexts(d.buf, head[0], v[3], v[5], v[10])
-	r := stream.Result{
-		Key:     t.next(head[0]),
-		Horizon: readTime(head[1]),
-		Kind:    kindOf(v[1]),
-		Status:  statusOf(v[2]),
-		Verdict: verdictOf(v[9]),
-		Left:    stream.Member{ID: t.next(v[3]), Revision: readInt8(v[4]), Time: readTime(v[7])},
-		Right:   stream.Member{ID: t.next(v[5]), Revision: readInt8(v[6]), Time: readTime(v[8])},
+	keep := d.texts.keep
+	return stream.Result{
+		MatchID:     stream.MatchID(v[0]),
+		Key:         keep(head[0]),
+		Horizon:     readTime(head[1]),
+		Kind:        kindOf(v[1]),
+		Status:      statusOf(v[2]),
+		Verdict:     verdictOf(v[9]),
+		Left:        stream.Member{ID: keep(v[3]), Revision: readInt8(v[4]), Time: readTime(v[7])},
+		Right:       stream.Member{ID: keep(v[5]), Revision: readInt8(v[6]), Time: readTime(v[8])},
+		Differences: keep(v[10]),
 	}
-	copy(r.MatchID[:], v[0])
-	r.Differences = t.next(v[10])
-	return r
 }
 
 // checkResult compares both halves of a result's hash, and gives the first, of what the row says.

@@ -20,7 +20,7 @@ func (e *Epoch) Recycle() { e.recycle() }
 
 // Load reads all live rows as of the watermark, and their results as Fetch gives them.
 func (h *Shard) Load(ctx context.Context, watermark stream.Micros) (stream.Found, error) {
-	rows, err := load(ctx, h, h.loading("load_rows", watermark), loadedRow)
+	rows, err := load(ctx, h, h.loadRows(watermark), loadedRow)
 	if err != nil {
 		return stream.Found{}, fmt.Errorf("load state of shard %d: %w", h.shard, err)
 	}

@@ -62,8 +62,14 @@ func (h *Shard) ResultIDs(ctx context.Context, yield func(stream.Side, string)) 
 	}
 }
 
-func (h *Shard) loading(name string, watermark stream.Micros) statement {
-	s := h.statement(name)
+// loadRows reads all live rows. The columns of types text and json come as text: the bytes are the
+// same, and Postgres makes them a tenth faster.
+func (h *Shard) loadRows(watermark stream.Micros) statement {
+	const text, binary = 0, 1
+	s := h.statement("load_rows")
 	s.args.time(watermark)
+	s.results = []int16{
+		text, binary, text, text, binary, binary, binary, text, text, binary, text, binary, binary,
+	}
 	return s
 }

@@ -239,7 +239,7 @@ func (b *backStep) readBack(ctx context.Context, conn *pgconn.PgConn) error {
 		return err
 	}
 	dec := decoder{shard: h}
-	err := readAll(ctx, conn, h.loading("load_rows", b.to.after), func(v [][]byte) {
+	err := readAll(ctx, conn, h.loadRows(b.to.after), func(v [][]byte) {
 		dec.row(v[:12], v[12])
 	})
 	if err != nil {

@@ -3,6 +3,7 @@ package store
 import (
 	"encoding/binary"
 	"fmt"
+	"strings"
 
 	"github.com/jackc/pgx/v5/pgtype"
 
@@ -60,19 +61,23 @@ func readSide(v []byte) stream.Side {
 	return stream.Right
 }
 
-// texts cuts the texts of one row out of a single allocation; null is empty.
-type texts struct{ all string }
-
-func newTexts(buf []byte, values ...[]byte) (texts, []byte) {
-	buf = buf[:0]
-	for _, v := range values {
-		buf = append(buf, v...)
-	}
-	return texts{string(buf)}, buf
+// texts keeps texts together in pieces of memory, each of which stays as long as one of its texts does.
+type texts struct {
+	piece strings.Builder
+	size  int
 }
 
-func (t *texts) next(v []byte) string {
-	s := t.all[:len(v)]
-	t.all = t.all[len(v):]
-	return s
+// The first piece is small, since it may be all that is needed; those after it are larger and larger.
+const pieceMin, pieceMax = 256, 16 << 10
+
+// keep gives a copy of a text; null is empty.
+func (t *texts) keep(v []byte) string {
+	if t.piece.Cap()-t.piece.Len() < len(v) {
+		t.size = min(max(pieceMin, 2*t.size), pieceMax)
+		t.piece.Reset()
+		t.piece.Grow(max(t.size, len(v)))
+	}
+	from := t.piece.Len()
+	t.piece.Write(v)
+	return t.piece.String()[from:]
 }

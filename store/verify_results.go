@@ -89,7 +89,8 @@ func (d *head) results(
 func (d *head) readResults(
 	ctx context.Context, window int64, changed map[stream.MatchID]standing, found *findings,
 ) (rows int64, err error) {
-	s := d.shard.loading("verify_active", d.tip().after)
+	s := d.shard.statement("verify_active")
+	s.args.time(d.tip().after)
 	s.args.int8(window)
 	var dec decoder
 	var here findings

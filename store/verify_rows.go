@@ -15,7 +15,7 @@ func (d *head) liveRows(
 	newest := d.tip()
 	var dec decoder
 	reset := func() { rows, dec = 0, decoder{shard: d.shard, sources: dec.sources} }
-	err = d.query(ctx, d.shard.loading("load_rows", newest.after), reset, func(v [][]byte) {
+	err = d.query(ctx, d.shard.loadRows(newest.after), reset, func(v [][]byte) {
 		rows++
 		keep.add(ctx, dec.row(v[:12], v[12]))
 	})

@@ -70,10 +70,10 @@ func (s *State) attachResult(result *stream.Result, fresh map[*row]nearness, nea
 	}
 	switch result.Kind {
 	case stream.LeftOnly:
-		left.only = result.Status
+		left.only = standingOf(result)
 		return
 	case stream.RightOnly:
-		right.only = result.Status
+		right.only = standingOf(result)
 		return
 	}
 	left = s.attachMember(stream.Left, result.Left, result.Key, fresh, near+1)
@@ -87,6 +87,13 @@ func (s *State) attachResult(result *stream.Result, fresh map[*row]nearness, nea
 	if g := pairGroup(left, right); g != nil {
 		g.pairs++
 	}
+}
+
+func standingOf(only *stream.Result) standing {
+	if only.Status == stream.Final {
+		return final
+	}
+	return provisional
 }
 
 // nearer gives the nearer of two rows that are being taken in, 0 when neither is.
@@ -140,15 +147,26 @@ func pairGroup(left, right *row) *group {
 	return right.group
 }
 
-// insert puts a live row into its group and sets its timer.
+// insert puts a live row into the group of its key.
 func (s *State) insert(r *row) {
-	g := s.groups.get(r.Key)
+	g := s.groupOf(r.Key, hashOf(r.Key))
+	s.touch(g)
+	s.insertInto(g, r)
+}
+
+// groupOf gives the group of a key, a new one where there is none.
+func (s *State) groupOf(key string, hash uint64) *group {
+	g := s.groups.getHashed(key, hash)
 	if g == nil {
-		g = &group{key: r.Key}
-		s.groups.put(g)
+		g = &group{key: key}
+		s.groups.putHashed(g, hash)
 		s.recent.push(g)
 	}
-	s.touch(g)
+	return g
+}
+
+// insertInto puts a live row into a group and sets its timer.
+func (s *State) insertInto(g *group, r *row) {
 	r.group = g
 	if !r.joins() {
 		g.silent = append(g.silent, r)

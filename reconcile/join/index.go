@@ -47,9 +47,10 @@ func newIndex[V named](expected int) *index[V] {
 func (x *index[V]) len() int { return x.count }
 
 // get gives the value of a name, nil for none.
-func (x *index[V]) get(name string) V {
-	return x.slots[x.find(name, hashOf(name))].value
-}
+func (x *index[V]) get(name string) V { return x.getHashed(name, hashOf(name)) }
+
+// getHashed is get where the hash of the name is known.
+func (x *index[V]) getHashed(name string, hash uint64) V { return x.slots[x.find(name, hash)].value }
 
 // put adds a value, in the place of one of the same name.
 func (x *index[V]) put(value V) { x.putHashed(value, hashOf(value.name())) }
@@ -69,9 +70,8 @@ func (x *index[V]) putHashed(value V, hash uint64) {
 	x.slots[at] = slot[V]{hash, value}
 }
 
-// near reads the slot where a name of this hash is or would be. Where many names are looked up,
-// doing so for all of them first is faster: the processor then waits for memory once for several.
-func (x *index[V]) near(hash uint64) uint64 { return x.slots[int(hash)&(len(x.slots)-1)].hash }
+// first gives the slot at which the search for a hash begins.
+func (x *index[V]) first(hash uint64) *slot[V] { return &x.slots[int(hash)&(len(x.slots)-1)] }
 
 // delete removes the value of a name, if there is one.
 func (x *index[V]) delete(name string) {

@@ -14,33 +14,49 @@ import (
 // LoadRows takes live rows into memory. All that are stored must be given before the first epoch,
 // unless the state began as spilled.
 func (s *State) LoadRows(rows []stream.BufferRow) {
+	s.cached += int64(len(rows))
 	taken := make([]row, len(rows))
-	hashes := s.bringNear(rows)
+	for len(rows) > 0 {
+		n := min(len(rows), nearMax)
+		s.loadNear(rows[:n], taken[:n])
+		rows, taken = rows[n:], taken[n:]
+	}
+}
+
+// near is what a few rows that are loaded together will look up. Reading all of that first is faster:
+// the processor then waits for memory once for several of them, as long as they are few enough for what
+// was read to be still at hand.
+type near struct {
+	ids, keys [nearMax]uint64
+	// read keeps the compiler from leaving out what is read for nothing else.
+	read uint64
+}
+
+const nearMax = 32
+
+func (s *State) loadNear(rows []stream.BufferRow, taken []row) {
+	n := &s.near
+	for i := range rows {
+		n.ids[i], n.keys[i] = hashOf(rows[i].ID), hashOf(rows[i].Key)
+	}
+	for i := range rows {
+		n.read += s.ids[rows[i].Side].first(n.ids[i]).hash
+		if slot := s.groups.first(n.keys[i]); slot.hash == n.keys[i] && slot.value.key != "" {
+			n.read += uint64(slot.value.key[0])
+		}
+	}
 	for i := range rows {
 		r := &taken[i]
 		r.BufferRow = rows[i]
 		r.marker = !s.cfg.owns(r.Key)
-		s.ids[r.Side].putHashed(r, hashes[i])
-		s.insert(r)
-		if !r.group.unlinked {
-			r.group.unlinked = true
+		s.ids[r.Side].putHashed(r, n.ids[i])
+		g := s.groupOf(r.Key, n.keys[i])
+		s.insertInto(g, r)
+		if !g.unlinked {
+			g.unlinked = true
 			s.unlinked++
 		}
 	}
-	s.cached += int64(len(rows))
-}
-
-// bringNear gives the hashes of the rows' ids, and reads what look-ups of ids and keys will read.
-func (s *State) bringNear(rows []stream.BufferRow) []uint64 {
-	hashes, keys := make([]uint64, len(rows)), make([]uint64, len(rows))
-	for i := range rows {
-		hashes[i], keys[i] = hashOf(rows[i].ID), hashOf(rows[i].Key)
-	}
-	for i := range rows {
-		s.read += s.ids[rows[i].Side].near(hashes[i])
-		s.read += s.groups.near(keys[i])
-	}
-	return hashes
 }
 
 // needResults adds the results of a group's rows, if they are not known, to what is needed.

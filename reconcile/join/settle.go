@@ -37,16 +37,16 @@ func (s *State) settleOnly(r *row) {
 		// A window that closes changes a row of a key that nothing else touched.
 		r.group.touched = s.epoch
 	}
-	o := outcome{pair: alone(r), status: want, fresh: r.onlyFresh}
+	o := outcome{pair: alone(r), status: want.status(), fresh: r.onlyFresh}
 	switch {
-	case want == "":
+	case want == none:
 		o.status, o.cause = stream.Retracted, stream.CausePartnerArrived
 		s.work.withdrawn = append(s.work.withdrawn, o)
-		r.only = ""
+		r.only = none
 		return
 	case r.lost == s.epoch:
 		o.cause = stream.CausePartnerWithdrew
-	case want == stream.Final:
+	case want == final:
 		o.cause = stream.CauseHorizonPassed
 	default:
 		o.cause = stream.CauseUnmatched
@@ -55,19 +55,19 @@ func (s *State) settleOnly(r *row) {
 	r.only, r.onlyFresh = want, false
 }
 
-// wanted is the status of the row's unmatched row at the new watermark, empty for none.
-func (s *State) wanted(r *row) stream.Status {
+// wanted is where the row's unmatched row stands at the new watermark.
+func (s *State) wanted(r *row) standing {
 	switch {
 	case !r.joins(), len(r.partners) > 0, !s.cfg.keepsUnmatched(r.Side):
-		return ""
+		return none
 	case s.watermark > r.Horizon:
-		return stream.Final
-	case r.only == stream.Provisional, s.cfg.Provisional == Eager:
-		return stream.Provisional
+		return final
+	case r.only == provisional, s.cfg.Provisional == Eager:
+		return provisional
 	case s.cfg.Provisional == AtWindowClose && s.watermark > s.cfg.windowEnd(r.Side, r.Time):
-		return stream.Provisional
+		return provisional
 	}
-	return ""
+	return none
 }
 
 // expire lets a row leave the buffer: sealed under an active result, else unknown again.
@@ -89,7 +89,7 @@ func (s *State) expire(r *row) {
 
 // leave settles a row that has left the buffer by the results it has now.
 func (s *State) leave(r *row) {
-	if r.only == "" && len(r.partners) == 0 {
+	if r.only == none && len(r.partners) == 0 {
 		r.phase = gone
 	}
 	s.depart(r)

@@ -71,8 +71,7 @@ type State struct {
 	// that the last Needs asked for.
 	unlinked int
 	linking  map[*group]struct{}
-	// read keeps the compiler from leaving out what bringNear reads.
-	read uint64
+	near     near
 	// before and since hold the ids that had a result when the state began, nil while that is not
 	// known, and those that got one since.
 	before, since *Seen
@@ -94,16 +93,33 @@ const (
 	evicted              // still stored, no longer in memory
 )
 
-// row is one event revision in memory.
+// standing says where the active unmatched row of a row stands, if it has one.
+type standing uint8
+
+const (
+	none standing = iota
+	provisional
+	final
+)
+
+func (s standing) status() stream.Status {
+	if s == final {
+		return stream.Final
+	}
+	return stream.Provisional
+}
+
+// row is one event revision in memory. A start waits for a million of them, and longer the larger
+// they are: what is small is kept together.
 type row struct {
 	stream.BufferRow
 	phase phase
-	// marker is true where another shard owns the key: the row keeps older revisions out, no more.
-	marker bool
-	// only is the status of its active unmatched row, empty for none.
-	only stream.Status
+	// only is where its active unmatched row stands.
+	only standing
 	// onlyFresh is true while no unmatched row of it is known to have been written.
 	onlyFresh bool
+	// marker is true where another shard owns the key: the row keeps older revisions out, no more.
+	marker bool
 	// bare is true where all that is known of a sealed row is that it is sealed.
 	bare bool
 	// partners are the other members of its active pairs.

@@ -99,9 +99,9 @@ func (s *State) withdraw(old *row, deleted bool) {
 	}
 	old.group.pairs -= len(old.partners)
 	old.partners = nil
-	if old.only != "" {
+	if old.only != none {
 		s.work.withdrawn = append(s.work.withdrawn, outcome{alone(old), status, cause, false})
-		old.only = ""
+		old.only = none
 	}
 	s.remove(old)
 	old.phase = retired

@@ -18,16 +18,16 @@ type Progress struct {
 // BufferRow is one event revision that waits in the buffer, or waited there and is still held in
 // memory because a partner of it can still change.
 type BufferRow struct {
-	Side Side
 	Event
 	// Horizon is the event time past which the row leaves the buffer.
 	Horizon Micros
-	Source  string
-	Number  int32
-	// Position is the source position just past the event.
-	Position string
 	// AddedEpoch is the epoch that added the row.
 	AddedEpoch int64
+	// Position is the source position just past the event.
+	Position string
+	Source   string
+	Number   int32
+	Side     Side
 	// Spilled rows need not be in memory: they are found by key and by horizon.
 	Spilled bool
 }
