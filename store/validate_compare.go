@@ -92,8 +92,8 @@ func (v *validation) compareTx(ctx context.Context, tx pgx.Tx) (Comparison, erro
 	if err := v.read(ctx, tx); err != nil {
 		return Comparison{}, err
 	}
-	if _, err := tx.Exec(ctx, v.store.sql("validate_settings")); err != nil {
-		return Comparison{}, fmt.Errorf("give the comparison memory: %w", err)
+	if err := v.store.planScans(ctx, tx); err != nil {
+		return Comparison{}, err
 	}
 	c := Comparison{Generation: v.candidate, Base: v.scope.base, Scope: EveryResult}
 	if v.scope.horizon.Valid {

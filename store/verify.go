@@ -67,12 +67,23 @@ func (v *verification) run(name string, do func() (rows int64, err error)) error
 func (h *Shard) snapshot(ctx context.Context, do func(query) error) error {
 	options := pgx.TxOptions{IsoLevel: pgx.RepeatableRead, AccessMode: pgx.ReadOnly}
 	return pgx.BeginTxFunc(ctx, h.store.pool, options, func(tx pgx.Tx) error {
+		if err := h.store.planScans(ctx, tx); err != nil {
+			return err
+		}
 		conn := tx.Conn().PgConn()
 		return do(func(ctx context.Context, s statement, reset func(), row func(v [][]byte)) error {
 			reset()
 			return readAll(ctx, conn, s, row)
 		})
 	})
+}
+
+// planScans has the statements of a transaction planned as those that compare whole tables.
+func (s *Store) planScans(ctx context.Context, tx pgx.Tx) error {
+	if _, err := tx.Exec(ctx, s.sql("scan_settings")); err != nil {
+		return fmt.Errorf("set how whole tables are compared: %w", err)
+	}
+	return nil
 }
 
 func (h *Shard) verify(ctx context.Context, q query, deep bool) (Report, error) {

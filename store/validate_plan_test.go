@@ -1,0 +1,48 @@
+package store_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/tallystick/tallystick/store"
+)
+
+// TestValidateWithoutStatistics compares a candidate that the planner knows nothing of, while it
+// knows its base: comparing each row with each would take minutes.
+func TestValidateWithoutStatistics(t *testing.T) {
+	t.Parallel()
+	const pairs, enough = 20_000, 15 * time.Second
+	many := func() *stand {
+		s := &stand{watermark: 2, position: "900"}
+		for n := range pairs {
+			l, r := leftRow(n, fmt.Sprint("k", n)), rightRow(n, fmt.Sprint("k", n))
+			s.left, s.right = append(s.left, l), append(s.right, r)
+			s.results = append(s.results, pair(l, r))
+		}
+		return s
+	}
+	c := setupContest(t, many(), nil)
+	for _, table := range []string{"buffer", "match", "match_transition"} {
+		c.exec(t, "alter table SCHEMA."+table+" set (autovacuum_enabled = off)")
+		c.exec(t, "analyze SCHEMA."+table)
+	}
+	c.exec(t, "update SCHEMA.shard set lease_until = now()")
+	h, err := c.Take(t.Context(), c.candidate, 0, "host/2")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := many().epochs()
+	commit(t, h, first, second)
+
+	ctx, cancel := context.WithTimeout(t.Context(), enough)
+	defer cancel()
+	got, err := c.Validate(ctx, c.candidate)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !got.Passed || got.InBoth != pairs || got.Scope != store.EveryResult {
+		t.Errorf("got %+v, want %d results in both", got, pairs)
+	}
+}
