@@ -84,6 +84,8 @@ func (in *intake) readTo(ctx context.Context, f *feed, part *stream.Part, to str
 		case f.ended, f.caughtUp && len(f.ahead) == 0:
 			return fmt.Errorf("%w: source %s ends at %q, the epoch had read up to %q",
 				stream.ErrPositionLost, f.source.Partition(), at, to)
+		case n > 0:
+			continue // more may be at hand: several chunks can come with one token
 		}
 		select {
 		case <-in.wake:

@@ -126,7 +126,7 @@ func (b *backStep) transact(ctx context.Context) error {
 func (b *backStep) send(ctx context.Context, conn *pgconn.PgConn) error {
 	h := b.shard
 	b.describe()
-	const clock = 2 // the place of its statement
+	const clock = 3 // the place of its statement
 	readClock := func(rows *pgconn.ResultReader) error {
 		for rows.NextRow() {
 			b.delta.Clock = readTime(rows.Values()[1])
@@ -206,6 +206,7 @@ func (b *backStep) statements() []statement {
 	list := []statement{
 		{name: "begin", sql: "begin"},
 		{name: "epoch_settings", sql: h.store.sql("epoch_settings")},
+		{name: "scan_settings", sql: h.store.sql("scan_settings")},
 		{name: "clock", sql: h.store.sql("clock")},
 		fence, manifests, buffer, h.statement("restore_offsets"), results, aside,
 	}

@@ -1,0 +1,52 @@
+package main
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestFallBackReplaysALargeEpoch damages an epoch that read more of one source than is read ahead,
+// of a state that the planner has no statistics of.
+func TestFallBackReplaysALargeEpoch(t *testing.T) {
+	t.Parallel()
+	const pairs, enough = 15_000, time.Minute
+	p := newProject(t, `name: large
+rule: {version: v1, join: inner, before: 2s, after: 2s, lateness: 1s}
+left: {source: {type: file, path: left.ndjson}, id: id, key: key, time: time}
+right: {source: {type: file, path: right.ndjson}, id: id, key: key, time: time}
+epoch: {max_events: 20000}
+`)
+	lines := func(side string, from, to int) string {
+		var b strings.Builder
+		for n := from; n < to; n++ {
+			at := time.Date(2026, 1, 10, 0, 0, 0, 0, time.UTC).Add(time.Duration(n) * time.Microsecond)
+			fmt.Fprintf(&b, `{"id":"%s%d","key":"k%d","time":"%s"}`+"\n", side[:1], n, n,
+				at.Format(time.RFC3339Nano))
+		}
+		return b.String()
+	}
+	p.append(t, "left.ndjson", lines("left", 0, pairs))
+	p.append(t, "right.ndjson", lines("right", 0, 1))
+	p.tally(t, "run", "--until-end")
+	for _, table := range []string{"buffer", "match", "match_transition"} {
+		p.exec(t, "alter table tally."+table+" set (autovacuum_enabled = off)")
+	}
+	p.append(t, "right.ndjson", lines("right", 1, pairs))
+	p.tally(t, "run", "--until-end")
+	p.exec(t, `update tally.buffer set attributes = '{"forged": 1}' where id = 'r99'`)
+
+	began := time.Now()
+	out := p.tally(t, "run", "--until-end")
+	t.Logf("went back and replayed in %s", time.Since(began).Round(time.Millisecond))
+	if took := time.Since(began); took > enough {
+		t.Errorf("took %s, want at most %s\n%s", took, enough, out)
+	}
+	p.expect(t, "epochs", `select kind || ' ' || status || ' ' || read || ' ' || coalesce(replays, 0)
+		from tally.epoch where epoch > 1 order by epoch`,
+		fmt.Sprint("epoch discarded ", pairs-1, " 0"), "restore committed 0 0",
+		fmt.Sprint("epoch committed ", pairs-1, " 2"))
+	p.expect(t, "pairs", "select count(*)::text from tally.results", fmt.Sprint(pairs))
+	p.tally(t, "verify", "--deep")
+}
