@@ -61,7 +61,7 @@ func TestDamageIsUndoneAndReplayed(t *testing.T) {
 	db, st := openStore(t)
 	var total tally
 	histories := 0
-	for seed := range oracle.Seeds(t, 600, 15) {
+	for seed := range oracle.Seeds(t, 600, 20) {
 		history := oracle.Generate(seed, oracle.Confluent)
 		var one tally
 		if err := one.run(t, db, st, history); err != nil {

@@ -22,7 +22,7 @@ func TestReaderSeesOneTruth(t *testing.T) {
 	t.Parallel()
 	db, st := openStore(t)
 	reads := 0
-	for seed := range oracle.Seeds(t, 600, 24) {
+	for seed := range oracle.Seeds(t, 600, 40) {
 		for _, flavour := range []oracle.Flavour{oracle.Confluent, oracle.Adversarial} {
 			history := oracle.Generate(seed, flavour)
 			r := &reader{db: db, name: fmt.Sprintf("%s-%d", flavour, seed)}

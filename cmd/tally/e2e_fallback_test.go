@@ -11,7 +11,7 @@ import (
 // of a state that the planner has no statistics of.
 func TestFallBackReplaysALargeEpoch(t *testing.T) {
 	t.Parallel()
-	const pairs, enough = 15_000, time.Minute
+	const pairs, enough = 8_000, time.Minute
 	p := newProject(t, `name: large
 rule: {version: v1, join: inner, before: 2s, after: 2s, lateness: 1s}
 left: {source: {type: file, path: left.ndjson}, id: id, key: key, time: time}
