@@ -226,17 +226,18 @@ func (t *promotion) change(ctx context.Context) error {
 	return nil
 }
 
+// differences writes them, planned as whole tables are compared; what follows looks up again.
 func (t *promotion) differences(ctx context.Context) error {
 	if err := t.exec(ctx, "scan_settings"); err != nil {
 		return err
 	}
-	if err := t.compare(ctx); err != nil {
+	if err := t.write(ctx); err != nil {
 		return err
 	}
 	return t.exec(ctx, "scan_settings_end")
 }
 
-func (t *promotion) compare(ctx context.Context) error {
+func (t *promotion) write(ctx context.Context) error {
 	if t.candidate.Kind == Interval {
 		reach, err := t.reach(ctx)
 		if err != nil {

@@ -7,11 +7,11 @@ import (
 	"time"
 )
 
-// TestFallBackReplaysALargeEpoch damages an epoch that read more of one source than is read ahead,
-// of a state that the planner has no statistics of.
+// TestFallBackReplaysALargeEpoch damages an epoch that read more of one source, up to its end, than is
+// read ahead: its chunks come with fewer tokens than there are chunks.
 func TestFallBackReplaysALargeEpoch(t *testing.T) {
 	t.Parallel()
-	const pairs, enough = 8_000, time.Minute
+	const pairs = 8_000
 	p := newProject(t, `name: large
 rule: {version: v1, join: inner, before: 2s, after: 2s, lateness: 1s}
 left: {source: {type: file, path: left.ndjson}, id: id, key: key, time: time}
@@ -30,19 +30,10 @@ epoch: {max_events: 20000}
 	p.append(t, "left.ndjson", lines("left", 0, pairs))
 	p.append(t, "right.ndjson", lines("right", 0, 1))
 	p.tally(t, "run", "--until-end")
-	for _, table := range []string{"buffer", "match", "match_transition"} {
-		p.exec(t, "alter table tally."+table+" set (autovacuum_enabled = off)")
-	}
 	p.append(t, "right.ndjson", lines("right", 1, pairs))
 	p.tally(t, "run", "--until-end")
 	p.exec(t, `update tally.buffer set attributes = '{"forged": 1}' where id = 'r99'`)
-
-	began := time.Now()
-	out := p.tally(t, "run", "--until-end")
-	t.Logf("went back and replayed in %s", time.Since(began).Round(time.Millisecond))
-	if took := time.Since(began); took > enough {
-		t.Errorf("took %s, want at most %s\n%s", took, enough, out)
-	}
+	p.tally(t, "run", "--until-end")
 	p.expect(t, "epochs", `select kind || ' ' || status || ' ' || read || ' ' || coalesce(replays, 0)
 		from tally.epoch where epoch > 1 order by epoch`,
 		fmt.Sprint("epoch discarded ", pairs-1, " 0"), "restore committed 0 0",
