@@ -203,9 +203,12 @@ select
 from :"schema".generation g
 join :"schema".shard h using (generation_id)
 join :"schema".match_transition t using (generation_id, shard)
-left join :"schema".match m using (generation_id, shard, match_id)
-left join :"schema".epoch e on e.generation_id = t.generation_id
-    and e.shard = t.shard and e.epoch = t.epoch
+-- Before the planner knows the tables it takes a shard for one row, and compares each transition with
+-- each result; "+ 0" leaves it only look-ups by the whole key, and joins.
+left join :"schema".match m on m.generation_id = t.generation_id + 0 and m.shard = t.shard + 0
+    and m.match_id = t.match_id
+left join :"schema".epoch e on e.generation_id = t.generation_id + 0 and e.shard = t.shard + 0
+    and e.epoch = t.epoch
 where g.status in ('serving', 'retired') and t.epoch >= g.promoted_epoch;
 comment on view :"schema".result_history is 'Every transition of what served then. (shard, epoch, ordinal) only grows, also where another generation begins to serve, so a consumer can follow it exactly once.';
 comment on column :"schema".result_history.opened_epoch is 'Of the result; "epoch between opened_epoch and changed_epoch" makes looking up one result fast.';

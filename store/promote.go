@@ -213,8 +213,12 @@ func (t *promotion) target() *Generation {
 	return t.candidate
 }
 
-// change writes the differences and, for each shard, the epoch that they belong to.
+// change writes the differences and, for each shard, the epoch that they belong to, planned as whole
+// tables are compared; what follows looks up again.
 func (t *promotion) change(ctx context.Context) error {
+	if err := t.exec(ctx, "scan_settings"); err != nil {
+		return err
+	}
 	if err := t.differences(ctx); err != nil {
 		return fmt.Errorf("write the differences: %w", err)
 	}
@@ -223,21 +227,11 @@ func (t *promotion) change(ctx context.Context) error {
 			return fmt.Errorf("write epoch %d of shard %d: %w", t.done.Epoch, shard, err)
 		}
 	}
-	return nil
-}
-
-// differences writes them, planned as whole tables are compared; what follows looks up again.
-func (t *promotion) differences(ctx context.Context) error {
-	if err := t.exec(ctx, "scan_settings"); err != nil {
-		return err
-	}
-	if err := t.write(ctx); err != nil {
-		return err
-	}
 	return t.exec(ctx, "scan_settings_end")
 }
 
-func (t *promotion) write(ctx context.Context) error {
+// differences writes them.
+func (t *promotion) differences(ctx context.Context) error {
 	if t.candidate.Kind == Interval {
 		reach, err := t.reach(ctx)
 		if err != nil {

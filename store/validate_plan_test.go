@@ -6,14 +6,17 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/tallystick/tallystick/store"
 )
 
 // TestValidateWithoutStatistics compares a candidate that the planner knows nothing of, while it
-// knows its base: comparing each row with each would take minutes.
+// knows its base, and reads the history of the base before that: comparing each row with each would
+// take minutes.
 func TestValidateWithoutStatistics(t *testing.T) {
 	t.Parallel()
-	const pairs, enough = 15_000, 40 * time.Second
+	const pairs, enough, enoughToRead = 15_000, 40 * time.Second, 8 * time.Second
 	many := func() *stand {
 		s := &stand{watermark: 2, position: "900"}
 		for n := range pairs {
@@ -24,8 +27,19 @@ func TestValidateWithoutStatistics(t *testing.T) {
 		return s
 	}
 	c := setupContest(t, many(), nil)
-	for _, table := range []string{"buffer", "match", "match_transition"} {
+	tables := []string{"buffer", "match", "match_transition"}
+	for _, table := range tables {
 		c.exec(t, "alter table SCHEMA."+table+" set (autovacuum_enabled = off)")
+	}
+	reading, done := context.WithTimeout(t.Context(), enoughToRead)
+	defer done()
+	read := pgx.Identifier{c.db.Schema, "result_history"}.Sanitize()
+	var kinds int
+	err := c.db.Pool.QueryRow(reading, "select count(kind) from "+read).Scan(&kinds)
+	if err != nil || kinds != pairs {
+		t.Errorf("the history has %d transitions (%v), want %d", kinds, err, pairs)
+	}
+	for _, table := range tables {
 		c.exec(t, "analyze SCHEMA."+table)
 	}
 	c.exec(t, "update SCHEMA.shard set lease_until = now()")
