@@ -84,12 +84,6 @@ func (s *Source) record(row []byte) stream.Record {
 func (s *Source) pageSQL(limit int) (sql string, values []string) {
 	params := &parameters{}
 	where := s.within(s.position, params)
-	switch {
-	case s.sound() && s.bounded:
-		where = append(where, s.table.order[0].expression+" < "+params.add(s.bound[0], "xid8"))
-	case s.bounded:
-		where = append(where, s.compared("<=", s.bound, params))
-	}
 	if len(where) == 0 {
 		where = []string{"true"}
 	}
@@ -99,8 +93,9 @@ func (s *Source) pageSQL(limit int) (sql string, values []string) {
 		params.values
 }
 
-// within gives the conditions that a row comes after a position, not after where EndAt says, and,
-// in the sound way, that whatever commits later comes after it.
+// within gives the conditions that a row comes after a position, not after the end, and, in the
+// sound way, that whatever commits later comes after it. Up to an end that was fixed before nothing
+// more commits.
 func (s *Source) within(after position, params *parameters) (where []string) {
 	if len(after) > 0 {
 		where = append(where, s.compared(">", after, params))
@@ -108,9 +103,16 @@ func (s *Source) within(after position, params *parameters) (where []string) {
 	if len(s.last) > 0 {
 		where = append(where, s.compared("<=", s.last, params))
 	}
-	if s.sound() {
-		where = append(where,
-			s.table.order[0].expression+" < pg_snapshot_xmin(pg_current_snapshot())")
+	switch written := s.table.order[0].expression; {
+	case s.bounded && len(s.bound) == 0:
+		where = append(where, "false")
+	case s.bounded && s.sound():
+		where = append(where, written+" < "+params.add(s.bound[0], "xid8"))
+	case s.bounded:
+		where = append(where, s.compared("<=", s.bound, params))
+	case s.sound() && len(s.last) == 0:
+		where = append(where, written+" < greatest(pg_snapshot_xmin(pg_current_snapshot()), "+
+			params.add(s.horizon, "xid8")+")")
 	}
 	return where
 }
@@ -163,7 +165,7 @@ func (s *Source) presentEnd(ctx context.Context) (position, error) {
 }
 
 // soundEnd waits until every row committed by now can be read: one behind a transaction that still
-// runs, in whatever database of the server, would otherwise be left out of a bounded run.
+// runs would otherwise be left out of a bounded run.
 func (s *Source) soundEnd(ctx context.Context) (position, error) {
 	waited, cancel := context.WithTimeout(ctx, s.config.BoundWait)
 	defer cancel()
@@ -171,7 +173,7 @@ func (s *Source) soundEnd(ctx context.Context) (position, error) {
 	if err != nil {
 		return nil, err
 	}
-	last, err := s.lastCommitted(ctx)
+	last, err := s.lastCommitted(ctx, running)
 	for err == nil && last != "" && !less(last, running) {
 		select {
 		case <-waited.Done():
@@ -189,21 +191,40 @@ func (s *Source) soundEnd(ctx context.Context) (position, error) {
 	return position{running}, err
 }
 
-// lastCommitted gives the transaction of the last row that is there but can't be read yet; empty
+// lastCommitted gives the transaction of the last row that is there from a transaction on; empty
 // when there is none.
-func (s *Source) lastCommitted(ctx context.Context) (transaction string, err error) {
+func (s *Source) lastCommitted(
+	ctx context.Context, from string,
+) (transaction string, err error) {
 	written := s.table.order[0].expression
-	sql := fmt.Sprintf("select %s::text from %s as t where %s >= "+
-		"pg_snapshot_xmin(pg_current_snapshot()) order by %s desc limit 1",
+	sql := fmt.Sprintf("select %s::text from %s as t where %s >= $1::xid8 order by %s desc limit 1",
 		written, s.quoted, written, written)
-	err = s.query(ctx, sql, nil, func(values [][]byte) { transaction = string(values[0]) })
+	err = s.query(ctx, sql, []string{from}, func(values [][]byte) { transaction = string(values[0]) })
 	return transaction, err
 }
 
+// findHorizon makes rows readable that only transactions of other databases hold back.
+func (s *Source) findHorizon(ctx context.Context) (err error) {
+	if !s.sound() || s.bounded || len(s.last) > 0 || time.Since(s.horizonAt) < horizonAge {
+		return nil
+	}
+	s.horizon, _, err = s.snapshot(ctx)
+	s.horizonAt = time.Now()
+	return err
+}
+
+// snapshot gives the first transaction id that may still write in the table's database, and the
+// first that the server hasn't given out yet. It takes two statements: where a session belongs must
+// be known before what it holds is looked at.
 func (s *Source) snapshot(ctx context.Context) (running, next string, err error) {
+	var known []string
 	err = s.query(ctx, snapshotSQL, nil, func(values [][]byte) {
-		running, next = string(values[0]), string(values[1])
+		known, next = []string{string(values[0]), string(values[2])}, string(values[1])
 	})
+	if err != nil {
+		return "", "", err
+	}
+	err = s.query(ctx, horizonSQL, known, func(values [][]byte) { running = string(values[0]) })
 	return running, next, err
 }
 

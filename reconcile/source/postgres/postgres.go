@@ -4,12 +4,12 @@
 //
 //	txid xid8 not null default pg_current_xact_id()
 //
-// and a page holds only rows below the oldest transaction still running, so that whatever commits
-// later sorts behind what was read. A writing transaction left open in any database of the server
-// holds reading back until it ends. Any cursor without it loses rows: a sequence value is taken
-// before its transaction commits, and the reader may pass it in between. That is allowed only by
-// the name consistency: weak. Either way a row that is updated in place is read again only when
-// the update also renews the columns of the order.
+// and a page holds only rows below the oldest transaction that still runs in the table's database, so
+// that whatever commits later sorts behind what was read. A writing transaction left open there holds
+// reading back until it ends; on a standby, which can't tell them apart, one of any database does.
+// Any cursor without it loses rows: a sequence value is taken before its transaction commits, and the
+// reader may pass it in between. That is allowed only by the name consistency: weak. Either way a row
+// that is updated in place is read again only when the update also renews the columns of the order.
 //
 // Every page is one statement in a transaction of its own: nothing is held between pages, and
 // nothing is kept in the session, so a transaction pooler in between does no harm.
@@ -34,6 +34,10 @@ const (
 	// BoundWaitDefault is for BoundWait.
 	BoundWaitDefault = time.Minute
 )
+
+// horizonAge is how often the transactions of other databases are told from those of the table's:
+// that is four times the work of a page without rows.
+const horizonAge = time.Second
 
 // Weak is the consistency that must be asked for by name where there is no transaction column.
 const Weak = "weak"
@@ -77,7 +81,11 @@ type Source struct {
 
 	table    *table
 	position position
-	bounded  bool
+	// horizon, found at horizonAt, is a transaction id below which nothing more commits. The server's
+	// oldest running transaction is another.
+	horizon   string
+	horizonAt time.Time
+	bounded   bool
 	// bound is the fixed end: a transaction id that is excluded, or the last row's position, which
 	// is included and empty for an empty table.
 	bound position
@@ -147,6 +155,7 @@ func (s *Source) Open(
 		return "", err
 	}
 	s.table, s.last, s.selection = found, nil, nil
+	s.horizon, s.horizonAt = "0", time.Time{}
 	if identity != "" && identity != found.identity() {
 		return "", s.lost("it was %s and is %s", identity, found.identity())
 	}
@@ -170,10 +179,10 @@ func (s *Source) Read(
 	if s.selection != nil {
 		return s.readSelected(ctx, maxRecords)
 	}
+	if err := s.findHorizon(ctx); err != nil {
+		return nil, false, err
+	}
 	for len(records) < maxRecords {
-		if s.bounded && len(s.bound) == 0 {
-			return records, true, nil
-		}
 		limit := min(s.config.Page, maxRecords-len(records))
 		before := len(records)
 		if records, err = s.readPage(ctx, records, limit); err != nil {

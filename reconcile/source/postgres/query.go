@@ -27,6 +27,8 @@ var (
 	indexesSQL string
 	//go:embed queries/snapshot.sql
 	snapshotSQL string
+	//go:embed queries/horizon.sql
+	horizonSQL string
 )
 
 // connect makes the source's own connections, where it wasn't given any.
