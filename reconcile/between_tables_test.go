@@ -98,8 +98,8 @@ func (sh shape) source(t *testing.T, db *testenv.Database, page int) *postgres.S
 	return s
 }
 
-// readSome reads everything once there are so many rows to read: in the sound way they wait for
-// older transactions in any database of the server, those of other tests as well.
+// readSome reads everything once there are so many rows to read: in the sound way they may wait for
+// older transactions of the server.
 func (sh shape) readSome(t *testing.T, db *testenv.Database, rows int) []stream.Record {
 	t.Helper()
 	s := sh.source(t, db, 0)

@@ -91,8 +91,7 @@ func drain(t *testing.T, s *Source) (ids []string, position string) {
 	}
 }
 
-// check wants these rows and no more. The oldest running transaction is the server's, whatever
-// its database, so that rows may have to wait for those of other tests.
+// check wants these rows and no more. They may have to wait for older transactions of the server.
 func check(t *testing.T, s *Source, want ...string) (position string) {
 	t.Helper()
 	var all []string
