@@ -213,8 +213,8 @@ func (t *promotion) target() *Generation {
 	return t.candidate
 }
 
-// change writes the differences and, for each shard, the epoch that they belong to, planned as whole
-// tables are compared; what follows looks up again.
+// change writes the differences and, for each shard, the epoch that they belong to. They and what
+// follows are planned as statements that compare whole tables.
 func (t *promotion) change(ctx context.Context) error {
 	if err := t.exec(ctx, "scan_settings"); err != nil {
 		return err
@@ -227,7 +227,7 @@ func (t *promotion) change(ctx context.Context) error {
 			return fmt.Errorf("write epoch %d of shard %d: %w", t.done.Epoch, shard, err)
 		}
 	}
-	return t.exec(ctx, "scan_settings_end")
+	return nil
 }
 
 // differences writes them.

@@ -181,7 +181,7 @@ var statementNames = []string{
 	"verify_shard", "verify_active", "verify_manifests", "verify_offsets", "verify_transitions",
 	"verify_results_by_id", "verify_corrections", "verify_quarantine", "verify_buffer",
 	"verify_first_epochs", "verify_known", "verify_results", "verify_outputs", "verify_pasts",
-	"scan_settings", "scan_settings_end",
+	"scan_settings",
 	"verify_cross_serving", "verify_cross_attempts", "verify_cross_partners",
 	"verify_cross_members", "verify_cross_aside", "verify_cross_epochs",
 	"validate_scope", "validate_compare", "validate_totals", "validate_coverage", "validate_unknown",

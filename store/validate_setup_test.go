@@ -136,7 +136,7 @@ func setupContest(t testing.TB, base, candidate *stand) *contest {
 	c.candidate = c.register(t, "candidate", 1)
 	c.exec(t, `delete from SCHEMA.serving where generation_id = $1`, c.candidate)
 	c.exec(t, `update SCHEMA.generation set status = 'candidate', reconciliation = 'payments',
-		base = $2, catch_up = '{"watermark": "1970-01-01 00:00:02+00", "partitions": []}'
+		base = $2, catch_up = '{"watermark": "1970-01-01T00:00:02Z", "partitions": []}'
 		where generation_id = $1`, c.candidate, c.generation)
 	for generation, s := range map[int32]*stand{c.generation: base, c.candidate: candidate} {
 		h, err := c.Take(t.Context(), generation, 0, "host/1")
