@@ -237,15 +237,31 @@ func (t *promotion) differences(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		within := t.candidate.Interval
-		return t.exec(ctx, "rebuild_merge", t.base.ID, t.candidate.ID, t.done.Epoch,
-			(within.From - reach).String(), (within.To + reach).String())
+		from := (t.candidate.Interval.From - reach).String()
+		to := (t.candidate.Interval.To + reach).String()
+		if err := t.outside(ctx, from, to); err != nil {
+			return err
+		}
+		return t.exec(ctx, "rebuild_merge", t.base.ID, t.candidate.ID, t.done.Epoch, from, to)
 	}
 	keys, shards, err := t.places(ctx)
 	if err != nil {
 		return err
 	}
 	return t.exec(ctx, "rebuild_promote", t.base.ID, t.candidate.ID, t.done.Epoch, keys, shards)
+}
+
+// outside refuses where what serves has taken another revision meanwhile.
+func (t *promotion) outside(ctx context.Context, from, to string) error {
+	var served string
+	err := t.row(ctx, "validate_outside", []any{&served}, t.base.ID, t.candidate.ID, from, to, 1)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look for other revisions: %w", err)
+	}
+	return fmt.Errorf("%w: %s", ErrNotReady, served)
 }
 
 // reach is how far apart the members of a pair can be.

@@ -133,9 +133,11 @@ func (r *rebuilt) begin(t *testing.T, shards int, within stream.Range) int32 {
 // pass puts a validation on record that nothing was wrong with.
 func (r *rebuilt) pass(t *testing.T) {
 	t.Helper()
-	r.exec(t, `insert into tally.validation (generation_id, number, base, scope, passed, only_base,
-		only_candidate, in_both, explained, unexplained, totals, differences)
-		values ($1, 1, $2, 'all', true, 0, 0, 0, 0, 0, '[]', '[]')`, r.candidate, r.base)
+	c := contest{
+		bundle:    &bundle{Store: r.Store, db: r.db, generation: r.base},
+		candidate: r.candidate,
+	}
+	c.pass(t)
 }
 
 func (r *rebuilt) promotion(candidate int32) store.Promotion {
@@ -348,4 +350,31 @@ func TestMergeBrokenAtEveryStatement(t *testing.T) {
 		}
 		r.wantServed(t, after)
 	})
+}
+
+// TestMergeRefusesOtherRevision has taken, since the interval was compared, another revision of an
+// event outside it.
+func TestMergeRefusesOtherRevision(t *testing.T) {
+	t.Parallel()
+	revised := leftRow(2, "k3")
+	revised.ID, revised.Revision = "l3", 2
+	merged := usual().without("l3", "r4").with(only(revised, stream.Final))
+	for name, base := range map[string]*stand{"meanwhile": usual(), "not": usual().without("l3")} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := setupContest(t, base, merged)
+			c.exec(t, interval+" where status = 'candidate'")
+			c.pass(t)
+			done, err := c.Promote(t.Context(), store.Promotion{
+				Reconciliation: "payments", Candidate: c.candidate, Worker: "host/1",
+			})
+			if name == "meanwhile" {
+				if !errors.Is(err, store.ErrNotReady) || !strings.Contains(err.Error(), "revision 1") {
+					t.Errorf("merged: %+v, %v", done, err)
+				}
+			} else if err != nil || done.Changes != 1 {
+				t.Errorf("merged %+v, %v; want one change", done, err)
+			}
+		})
+	}
 }

@@ -185,6 +185,7 @@ var statementNames = []string{
 	"verify_cross_serving", "verify_cross_attempts", "verify_cross_partners",
 	"verify_cross_members", "verify_cross_aside", "verify_cross_epochs",
 	"validate_scope", "validate_compare", "validate_totals", "validate_coverage", "validate_unknown",
+	"validate_outside",
 	"validate_lock", "validate_store", "validate_newest", "validate_accept",
 	"restore_shard", "missing_shard", "restore_number", "restore_fence", "restore_buffer",
 	"restore_offsets", "restore_results", "restore_said", "restore_aside", "restore_released", "restore_manifests", "restore_attempts", "restore_note",

@@ -64,7 +64,8 @@ const (
 	Changed DifferenceKind = "changed"
 	// Damaged is a row of the candidate that is not what was written.
 	Damaged DifferenceKind = "damage"
-	// NotCovered is something that the base has read and the candidate has not.
+	// NotCovered is something that the base has read and the candidate has not, or that an interval
+	// leaves out.
 	NotCovered DifferenceKind = "coverage"
 )
 

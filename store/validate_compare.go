@@ -121,11 +121,17 @@ func (v *validation) compared() []any {
 	return []any{v.scope.base, v.candidate, v.scope.horizon, v.scope.from, v.scope.to}
 }
 
-// coverage lists what the candidate has not read. Under the rule of its base it would show in the
+// coverage lists what the candidate has not read, and what its interval leaves out. Under the rule of its base it would show in the
 // results as well; under another one, where no difference is unexplained, events that it does not
 // know tell.
 func (v *validation) coverage(ctx context.Context, tx pgx.Tx) ([]Difference, error) {
 	missing, err := v.lines(ctx, tx, "validate_coverage", v.scope.base, v.candidate)
+	if err == nil && v.scope.from.Valid {
+		var outside []Difference
+		outside, err = v.lines(ctx, tx, "validate_outside", v.scope.base, v.candidate, v.scope.from,
+			v.scope.to, damagesListed)
+		missing = append(missing, outside...)
+	}
 	if err != nil || v.scope.explainedBy == nil {
 		return missing, err
 	}

@@ -160,6 +160,14 @@ func (c *contest) exec(t testing.TB, sql string, args ...any) {
 	}
 }
 
+// pass puts a comparison on record that nothing was wrong with.
+func (c *contest) pass(t testing.TB) {
+	t.Helper()
+	c.exec(t, `insert into SCHEMA.validation (generation_id, number, base, scope, passed, only_base,
+		only_candidate, in_both, explained, unexplained, totals, differences)
+		values ($1, 1, $2, 'all', true, 0, 0, 0, 0, 0, '[]', '[]')`, c.candidate, c.generation)
+}
+
 func (c *contest) validate(t testing.TB) store.Comparison {
 	t.Helper()
 	got, err := c.Validate(t.Context(), c.candidate)

@@ -71,6 +71,8 @@ func TestValidate(t *testing.T) {
 	t.Parallel()
 	l1, l2, l3 := leftRow(1, "k1"), leftRow(2, "k2"), leftRow(3, "k3")
 	r1, r2, r3 := rightRow(1, "k1"), rightRow(2, "k2"), rightRow(3, "k3")
+	revised := rightRow(1, "k4")
+	revised.ID, revised.Revision = "r4", 2
 	met := func() *stand { return usual().without("l3").with(pair(l3, r3)).hold(r3) }
 	for _, c := range []struct {
 		name            string
@@ -221,6 +223,16 @@ func TestValidate(t *testing.T) {
 			"an interval, a row removed", usual(), usual().without("l3", "r4", "l1"), interval,
 			outcome{store.EveryResult, false, 1, 0, 1, 0, 1, 1},
 			[]string{"only_base pair l1 r1 by []"},
+		},
+		{
+			"an interval that leaves a revision out", usual().set(revised.Event),
+			usual().without("l3", "r4").with(only(revised, stream.Final)), interval,
+			outcome{store.EveryResult, false, 0, 1, 2, 1, 0, 2},
+			[]string{
+				"coverage: the right event r4 is served as revision 1 at 1970-01-01 00:00:17+00, outside " +
+					"the interval, which has its revision 2; begin one that has both",
+				"only_candidate right_only r4 by [0-2-0]",
+			},
 		},
 		{
 			"an interval at another watermark", usual(), usual().at(22).without("l2", "l3", "r4"),
