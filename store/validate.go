@@ -10,25 +10,31 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Comparison is what a candidate was found to change in its base, the generation that serves.
+// Comparison is what a candidate was found to change in its base, the generation that serves. In JSON
+// its fields have the names of the columns of validation.
 type Comparison struct {
-	Generation, Base int32
+	Generation int32 `json:"generation_id"`
+	Base       int32 `json:"base"`
 	// Number counts the comparisons of the candidate from 1.
-	Number int32
-	Scope  Scope
+	Number int32 `json:"number"`
+	Scope  Scope `json:"scope"`
 	// Passed is true when no difference is unexplained, no row of the candidate is damaged and it
 	// has read what its base has.
-	Passed bool
+	Passed bool `json:"passed"`
 	// OnlyBase, OnlyCandidate and InBoth count results; a result in both can differ as well.
-	OnlyBase, OnlyCandidate, InBoth int64
+	OnlyBase      int64 `json:"only_base"`
+	OnlyCandidate int64 `json:"only_candidate"`
+	InBoth        int64 `json:"in_both"`
 	// Explained and Unexplained count differences.
-	Explained, Unexplained int64
-	Totals                 []Total
+	Explained   int64   `json:"explained"`
+	Unexplained int64   `json:"unexplained"`
+	Totals      []Total `json:"totals"`
 	// Differences holds at most 1000: what can't be accepted, then the unexplained, then the rest.
-	Differences []Difference
+	Differences []Difference `json:"differences"`
 	// AcceptedBy and AcceptedWhy say who accepts the unexplained differences; empty for nobody.
-	AcceptedBy, AcceptedWhy string
-	ValidatedAt             time.Time
+	AcceptedBy  string    `json:"accepted_by,omitempty"`
+	AcceptedWhy string    `json:"accepted_why,omitempty"`
+	ValidatedAt time.Time `json:"validated_at"`
 }
 
 // Scope says which results a comparison looked at.

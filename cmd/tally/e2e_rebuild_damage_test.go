@@ -1,10 +1,13 @@
 package main
 
 import (
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/tallystick/tallystick/store"
 )
 
 // TestRebuildRefusesADamagedCandidate: whatever is done to a candidate by hand, nobody can let it
@@ -152,6 +155,12 @@ right:
 		}
 	}
 	p.expect(t, "what serves", activeRows, served...)
+	code, stdout, stderr = p.execute(t, "rebuild", "validate", "--output", "json")
+	var compared store.Comparison
+	if err := json.Unmarshal([]byte(stdout), &compared); err != nil || code != exitRefused ||
+		compared.Unexplained != 4 || len(compared.Differences) != 4 {
+		t.Errorf("exit %d, %v\n%s%s", code, err, stdout, stderr)
+	}
 	p.refused(t, exitUsage, []string{"--by", "--why"}, "rebuild", "validate", "--accept-differences")
 	p.prints(t, exitDone, []string{"accepted by ann: the table was archived"}, "rebuild", "validate",
 		"--accept-differences", "--by", "ann", "--why", "the table was archived")

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -36,25 +37,29 @@ func (a *app) rebuildValidate(ctx context.Context, f *rebuildFlags) error {
 		if err != nil {
 			return err
 		}
+		if !compared.Passed {
+			err = &exitError{code: exitRefused}
+		}
+		if f.accept && err != nil {
+			var accepted store.Comparison
+			if accepted, err = b.store.Accept(ctx, g.ID, f.by, f.why); err == nil {
+				compared = accepted
+			}
+		}
 		if err := b.showComparison(&compared); err != nil {
 			return err
 		}
-		switch {
-		case compared.Passed:
-			return nil
-		case !f.accept:
-			return &exitError{code: exitRefused}
-		}
-		if _, err := b.store.Accept(ctx, g.ID, f.by, f.why); err != nil {
-			return err
-		}
-		b.printf("accepted by %s: %s\n", f.by, f.why)
-		return nil
+		return err
 	})
 }
 
-// showComparison prints what differs.
+// showComparison prints what differs: as JSON all that validation has of it, as CSV the totals.
 func (a *app) showComparison(c *store.Comparison) error {
+	if a.output == string(table.JSON) {
+		encoder := json.NewEncoder(a.stdout)
+		encoder.SetIndent("", "  ")
+		return encoder.Encode(c)
+	}
 	totals := &table.Table{Columns: []string{"by", "name", "serving", "candidate"}}
 	for _, t := range c.Totals {
 		if t.Base != t.Candidate || t.By != "day" || !a.forPeople() {
@@ -77,6 +82,8 @@ func (a *app) showComparison(c *store.Comparison) error {
 	case refused > 0:
 		verdict = "NOT PASSED; nobody can accept that: tally rebuild run goes on reading what it has " +
 			"not read, tally rebuild abandon gives it up"
+	case c.AcceptedBy != "":
+		verdict = fmt.Sprintf("NOT PASSED, accepted by %s: %s", c.AcceptedBy, c.AcceptedWhy)
 	case !c.Passed:
 		verdict = "NOT PASSED; tally rebuild validate --accept-differences --by NAME --why REASON lets " +
 			"it be promoted all the same, tally rebuild abandon gives it up"
