@@ -87,8 +87,11 @@ func (a *app) run(ctx context.Context, f runFlags) (err error) {
 	err = reconcileWith(ctx, a, c, s, f, p.add)
 	stop()
 	a.tellTroubles(s)
-	if err == nil || p.epochs > 0 {
+	switch {
+	case p.epochs > 0 || err == nil && ctx.Err() == nil:
 		a.printf("%s\n", p.summary())
+	case err == nil:
+		a.printf("stopped before the first epoch\n")
 	}
 	return err
 }
