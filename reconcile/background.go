@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/tallystick/tallystick/reconcile/join"
+	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
 )
 
-// background reads, beside the first epochs of an attempt, what they can do without: which ids have
-// had a result, so that others need not be looked up when they come, and then what a start leaves
+// background reads, beside the first epochs of an attempt, what they can do without: which ids and keys
+// are stored, so that others need not be looked up when they come, and then what a start leaves
 // unread, to find damage before it is used.
 type background struct {
 	// seen gives the ids once they have been read; nil for an attempt that has nothing to read.
@@ -72,9 +73,16 @@ func (b *background) end() error {
 
 func (w *worker) learnSeen(ctx context.Context, ids chan<- *join.Seen) {
 	seen := join.NewSeen()
-	if err := w.shard.ResultIDs(ctx, seen.Add); err != nil {
+	err := w.shard.ResultIDs(ctx, seen.Add)
+	if err == nil && w.spilled {
+		err = w.shard.BufferNames(ctx, func(side stream.Side, id, key string) {
+			seen.Add(side, id)
+			seen.AddKey(key)
+		})
+	}
+	if err != nil {
 		if ctx.Err() == nil {
-			w.Logger.Warn("ids of earlier results are not known, each new id is looked up", "error", err)
+			w.Logger.Warn("what is stored is not known by name, each new id is looked up", "error", err)
 		}
 		return
 	}

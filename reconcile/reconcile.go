@@ -48,6 +48,7 @@ type Shard interface {
 	CheckRest(ctx context.Context) error
 	Spill(ctx context.Context, watermark stream.Micros) error
 	ResultIDs(ctx context.Context, yield func(stream.Side, string)) error
+	BufferNames(ctx context.Context, yield func(side stream.Side, id, key string)) error
 	Encode(d *stream.Delta) *store.Epoch
 	Commit(ctx context.Context, e *store.Epoch) error
 	// Extend keeps the lease while nothing is committed and tells who asks for the shard.
@@ -148,7 +149,9 @@ type worker struct {
 	maxEvents int
 	shard     Shard
 	state     *join.State
-	intake    *intake
+	// spilled is true where the buffer was too large to be read into memory.
+	spilled bool
+	intake  *intake
 	// rests are what was cut off batches that would have made too many pairs.
 	rests []*stream.Batch
 	// inFlight is the epoch being committed; its outcome arrives on committed.
@@ -229,15 +232,14 @@ func (w *worker) leave(ctx context.Context, cause error) {
 // fits into memory is read there, so that nothing need be looked up; of a larger one rows are looked
 // up when needed.
 func (w *worker) restore(ctx context.Context) (store.State, error) {
-	fits := false
 	defer pauseCollector()()
 	stored, err := w.shard.Restore(ctx, w.depth, func(stored store.State) store.Loader {
-		fits = stored.Buffered <= int64(w.Join.CacheRows)
+		w.spilled = stored.Buffered > int64(w.Join.CacheRows)
 		w.state = join.New(w.Join, join.Start{
 			Epoch: stored.Epoch, Watermark: stored.Watermark,
-			Buffered: stored.Buffered, Progress: stored.Progress, Spilled: !fits,
+			Buffered: stored.Buffered, Progress: stored.Progress, Spilled: w.spilled,
 		})
-		if !fits {
+		if w.spilled {
 			return nil
 		}
 		return w.state.LoadRows
@@ -245,7 +247,7 @@ func (w *worker) restore(ctx context.Context) (store.State, error) {
 	if len(stored.Damage) > 0 {
 		w.tellDamage(&stored, err)
 	}
-	if err == nil && !fits {
+	if err == nil && w.spilled {
 		err = w.shard.Spill(ctx, stored.Watermark)
 	}
 	return stored, err

@@ -62,6 +62,33 @@ func (h *Shard) ResultIDs(ctx context.Context, yield func(stream.Side, string)) 
 	}
 }
 
+// BufferNames gives the side, id and key of every row of the buffer to yield, as ResultIDs does: what is
+// added meanwhile may be missing, and what has expired is among them.
+func (h *Shard) BufferNames(
+	ctx context.Context, yield func(side stream.Side, id, key string),
+) error {
+	var name, id, key string
+	for {
+		rows, err := h.store.pool.Query(ctx, h.store.sql("buffer_names"), h.generation, h.shard, name, id)
+		if err != nil {
+			return fmt.Errorf("read the ids of rows of shard %d: %w", h.shard, err)
+		}
+		tag, err := pgx.ForEachRow(rows, []any{&name, &id, &key}, func() error {
+			side, err := stream.ParseSide(name)
+			if err == nil {
+				yield(side, id, key)
+			}
+			return err
+		})
+		switch {
+		case err != nil:
+			return fmt.Errorf("read the ids of rows of shard %d: %w", h.shard, err)
+		case tag.RowsAffected() == 0:
+			return nil
+		}
+	}
+}
+
 // loadRows reads all live rows. The columns of types text and json come as text: the bytes are the
 // same, and Postgres makes them a tenth faster.
 func (h *Shard) loadRows(watermark stream.Micros) statement {

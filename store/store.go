@@ -158,7 +158,7 @@ func poolConfig(config Config) (*pgxpool.Config, error) {
 
 var statementNames = []string{
 	"clock", "fetch", "load_rows", "spill",
-	"result_ids",
+	"result_ids", "buffer_names",
 	"epoch_settings", "epoch_fence", "epoch_retire", "epoch_upsert", "epoch_corrections",
 	"epoch_quarantine", "epoch_resolve", "epoch_offsets", "epoch_manifest", "epoch_notify",
 	"epoch_buffer_copy", "epoch_match_copy", "epoch_transition_copy",

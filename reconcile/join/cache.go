@@ -258,9 +258,13 @@ func (s *State) forget(r *row, committed int64) {
 
 // evict drops a whole key from memory, with the rows that are held only as its partners.
 func (s *State) evict(g *group, committed int64) {
+	if !g.empty() {
+		s.since.AddKey(g.key)
+	}
 	for _, list := range [][]*row{g.sides[0], g.sides[1], g.silent} {
 		for _, r := range list {
 			r.phase = evicted
+			s.since.Add(r.Side, r.ID)
 			r.group = nil
 			s.ids[r.Side].delete(r.ID)
 			s.cached--

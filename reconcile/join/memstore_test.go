@@ -102,27 +102,41 @@ func (m *memStore) spill() {
 }
 
 // restart gives the state of a new worker: with everything in memory, or with nothing in it and
-// everything marked.
+// everything marked. Of the latter it is not always known what is stored.
 func (m *memStore) restart(cfg join.Config, load bool) *join.State {
 	start := m.start
 	if !load {
 		m.spill()
 		start.Spilled = true
-		return join.New(cfg, start)
 	}
 	state := join.New(cfg, start)
-	for part := range slices.Chunk(m.rows, 3) {
-		state.LoadRows(part)
+	if load {
+		for part := range slices.Chunk(m.rows, 3) {
+			state.LoadRows(part)
+		}
 	}
+	if load || len(m.rows)%2 == 0 {
+		state.Know(m.seen(!load))
+	}
+	return state
+}
+
+// seen remembers what is stored.
+func (m *memStore) seen(rows bool) *join.Seen {
 	seen := join.NewSeen()
+	for i := range m.rows {
+		if rows {
+			seen.Add(m.rows[i].Side, m.rows[i].ID)
+			seen.AddKey(m.rows[i].Key)
+		}
+	}
 	for _, r := range m.results {
 		if r.Status.Active() {
 			seen.Add(stream.Left, r.Left.ID)
 			seen.Add(stream.Right, r.Right.ID)
 		}
 	}
-	state.Know(seen)
-	return state
+	return seen
 }
 
 func (m *memStore) live(w stream.Micros) []stream.BufferRow {

@@ -6,9 +6,9 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// Seen remembers which ids have had a result, so that an id that never had one need not be looked
-// up. It is a row of Bloom filters: it can only err by asking once too often, and it does so more
-// often once it is full, at some hundred million ids.
+// Seen remembers which ids have had a result or have rows outside memory, and which keys have such rows,
+// so that others need not be looked up. It is a row of Bloom filters: it can only err by asking once too
+// often, and it does so more often once it is full, at some hundred million names.
 type Seen struct{ filters []*filter }
 
 // filter gives about 1 % wrong answers when it is full.
@@ -36,6 +36,9 @@ func newFilter(bits int) *filter {
 
 // Add remembers an id.
 func (s *Seen) Add(side stream.Side, id string) {
+	if s.mayHold(side, id) {
+		return
+	}
 	f := s.filters[len(s.filters)-1]
 	if f.count == f.capacity && len(s.filters) < filtersMax {
 		f = newFilter(4 * 64 * len(f.words))
@@ -44,6 +47,12 @@ func (s *Seen) Add(side stream.Side, id string) {
 	f.count++
 	f.add(probes(side, id))
 }
+
+// AddKey remembers a key.
+func (s *Seen) AddKey(key string) { s.Add(keys, key) }
+
+// keys stands for a side where a name is a key.
+const keys stream.Side = 2
 
 // mayHold tells whether the id may have been added; false is certain.
 func (s *Seen) mayHold(side stream.Side, id string) bool {
@@ -82,11 +91,12 @@ func probes(side stream.Side, id string) (hash, step uint64) {
 	return hash, hash>>32 | 1
 }
 
-// Know tells the state of the ids that had an active result when it began. Until then it looks
-// every id up that is not in memory.
+// Know tells the state of the ids that had an active result when it began and, if it began as spilled,
+// of the ids and keys of the live rows. Until then it looks all up that is not in memory.
 func (s *State) Know(before *Seen) { s.before = before }
 
-// mayBeSealed tells whether the id can have an active result that is not in memory.
-func (s *State) mayBeSealed(side stream.Side, id string) bool {
-	return s.before == nil || s.before.mayHold(side, id) || s.since.mayHold(side, id)
+// mayBeStored tells whether an id can have a row or an active result that is not in memory, or a key a
+// row.
+func (s *State) mayBeStored(side stream.Side, name string) bool {
+	return s.before == nil || s.before.mayHold(side, name) || s.since.mayHold(side, name)
 }

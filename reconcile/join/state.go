@@ -72,8 +72,8 @@ type State struct {
 	unlinked int
 	linking  map[*group]struct{}
 	near     near
-	// before and since hold the ids that had a result when the state began, nil while that is not
-	// known, and those that got one since.
+	// before and since hold what Seen is to remember: as it was when the state began, nil while that is
+	// not known, and what has come to it since.
 	before, since *Seen
 	// asked are the ids of the last Needs.
 	asked [2]map[string]struct{}
@@ -227,7 +227,7 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 	asked := [2]map[string]struct{}{{}, {}}
 	s.asked = asked
 	clear(s.linking)
-	keys := map[string]struct{}{}
+	wanted := map[string]struct{}{}
 	for i := range b.Parts {
 		part := &b.Parts[i]
 		for j := range part.Records {
@@ -239,7 +239,7 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 			switch {
 			case known != nil:
 				s.needResults(known.group, &n)
-			case !complete || s.mayBeSealed(part.Side, r.Event.ID):
+			case s.mayBeStored(part.Side, r.Event.ID):
 				asked[part.Side][r.Event.ID] = struct{}{}
 			}
 			if complete && s.unlinked == 0 {
@@ -248,13 +248,13 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 			key := r.Event.Key
 			g := s.groups.get(key)
 			s.needResults(g, &n)
-			if g == nil && !complete && key != "" && s.cfg.owns(key) {
-				keys[key] = struct{}{}
+			if g == nil && !complete && key != "" && s.cfg.owns(key) && s.mayBeStored(keys, key) {
+				wanted[key] = struct{}{}
 			}
 		}
 	}
 	n.IDs = [2][]string{sorted(asked[0]), sorted(asked[1])}
-	n.Keys = sorted(keys)
+	n.Keys = sorted(wanted)
 	if !complete {
 		n.Due = s.due(s.reachable(b))
 		n.DueMax = max(s.cfg.CacheRows, 1000)
