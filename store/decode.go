@@ -27,6 +27,8 @@ func (d *decoder) fetched(v [][]byte, needs *stream.Needs, found *stream.Found) 
 	switch part, rest := string(v[0]), v[1:]; part {
 	case "row":
 		found.Rows = append(found.Rows, d.row(rest[:12], rest[24]))
+	case "expired":
+		found.Expired = append(found.Expired, d.row(rest[:12], rest[24]))
 	case "result":
 		found.Results = append(found.Results, d.result(rest[:2], rest[12:]))
 	case "due":

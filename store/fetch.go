@@ -73,6 +73,13 @@ func (h *Shard) encodeNeeds(needs *stream.Needs, watermark stream.Micros) statem
 	array(a, timeArray, needs.Due, func(b []byte, r *row) []byte { return appendTime(b, r.To) })
 	a.int8(int64(needs.DueMax))
 	addEvents(a, eventIDs(needs.Results))
+	var keeps []string
+	for side, kept := range needs.Keeps {
+		if kept {
+			keeps = append(keeps, stream.Side(side).String())
+		}
+	}
+	array(a, textArray, keeps, func(b []byte, s *string) []byte { return appendText(b, *s) })
 	return s
 }
 

@@ -49,7 +49,7 @@ func TestFetch(t *testing.T) {
 		return stream.Needs{IDs: [2][]string{left, right}}
 	}
 	due := func(limit int, ranges ...stream.Range) stream.Needs {
-		return stream.Needs{Due: ranges, DueMax: limit}
+		return stream.Needs{Due: ranges, DueMax: limit, Keeps: [2]bool{true, true}}
 	}
 	for _, c := range []struct {
 		name    string
@@ -57,45 +57,66 @@ func TestFetch(t *testing.T) {
 		rows    []stream.BufferRow
 		results []stream.Result
 		dueTo   []stream.Micros
+		expired []stream.BufferRow
 	}{
 		{name: "nothing"},
 		{
 			"a key with ghosts",
 			stream.Needs{Keys: []string{"k1"}},
 			[]stream.BufferRow{r1},
-			ghosts, nil,
+			ghosts, nil, nil,
 		},
 		{
 			"an id brings its key", ids([]string{"l2"}, nil),
 			[]stream.BufferRow{l2, l3},
 			[]stream.Result{lone},
-			nil,
+			nil, nil,
 		},
-		{"a sealed id has results only", ids([]string{"l1"}, nil), nil, ghosts, nil},
-		{"the partner's other partner", ids(nil, []string{"r0"}), nil, ghosts, nil},
-		{"sides are apart", ids(nil, []string{"l2", "x1"}), []stream.BufferRow{x2}, nil, nil},
+		{"a sealed id has results only", ids([]string{"l1"}, nil), nil, ghosts, nil, nil},
+		{"the partner's other partner", ids(nil, []string{"r0"}), nil, ghosts, nil, nil},
+		{"sides are apart", ids(nil, []string{"l2", "x1"}), []stream.BufferRow{x2}, nil, nil, nil},
 		{"no duplicates", stream.Needs{
 			IDs: [2][]string{{"l2", "l3", "x1"}, {"r1"}}, Keys: []string{"k1", "k2"},
-			Due: []stream.Range{{From: 0, To: 30 * second}}, DueMax: 10,
-		}, []stream.BufferRow{r1, l2, l3, x1}, append(ghosts, lone), []stream.Micros{30 * second}},
+			Due: []stream.Range{{From: 0, To: 30 * second}}, DueMax: 10, Keeps: [2]bool{true, false},
+		}, []stream.BufferRow{r1, l2, l3, x1}, append(ghosts, lone), []stream.Micros{30 * second},
+			[]stream.BufferRow{x1}},
 		{
 			"due is half open", due(10, stream.Range{From: 20 * second, To: 21 * second}),
 			[]stream.BufferRow{l2, l3},
 			[]stream.Result{lone},
-			[]stream.Micros{21 * second},
+			[]stream.Micros{21 * second}, nil,
+		},
+		{
+			"a side that keeps nothing", stream.Needs{
+				Due: []stream.Range{{From: 20 * second, To: 22 * second}}, DueMax: 10,
+				Keeps: [2]bool{false, true},
+			},
+			nil, nil, []stream.Micros{22 * second}, []stream.BufferRow{l2, l3},
+		},
+		{
+			"a window that closes over a result", due(10, stream.Range{},
+				stream.Range{From: 20 * second, To: 21 * second}),
+			nil, nil, []stream.Micros{0, 21 * second}, nil,
+		},
+		{
+			"a window that closes over nothing", due(10, stream.Range{},
+				stream.Range{From: 21 * second, To: 22 * second}),
+			[]stream.BufferRow{l2, l3},
+			[]stream.Result{lone},
+			[]stream.Micros{0, 22 * second}, nil,
 		},
 		{
 			"due is cut", due(1, stream.Range{From: stream.NegInfinity, To: stream.Infinity},
 				stream.Range{From: 22 * second, To: 23 * second}, stream.Range{From: 0, To: 1}),
-			[]stream.BufferRow{l2, l3, x1},
+			[]stream.BufferRow{l2, l3},
 			[]stream.Result{lone},
-			[]stream.Micros{20*second + 1, 22*second + 1, 1},
+			[]stream.Micros{20*second + 1, 22*second + 1, 1}, nil,
 		},
 		{
 			"due to infinity", due(10, stream.Range{From: 22*second + 1, To: stream.Infinity}),
-			[]stream.BufferRow{r1},
-			ghosts,
+			nil, nil,
 			[]stream.Micros{stream.Infinity},
+			[]stream.BufferRow{r1},
 		},
 	} {
 		found, clock, err := b.shard.Fetch(t.Context(), c.needs, 10*second)
@@ -108,6 +129,7 @@ func TestFetch(t *testing.T) {
 		t.Log(c.name)
 		wantRows(t, found.Rows, c.rows...)
 		wantResults(t, found.Results, c.results...)
+		wantRows(t, found.Expired, c.expired...)
 		if !slices.Equal(found.DueTo, c.dueTo) {
 			t.Errorf("%s: due to %v, want %v", c.name, found.DueTo, c.dueTo)
 		}

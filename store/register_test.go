@@ -110,7 +110,7 @@ func TestHostileSchemaName(t *testing.T) {
 	}
 	needs := stream.Needs{
 		Keys: []string{"k1"}, Due: []stream.Range{{From: 0, To: stream.Infinity}},
-		DueMax: 9,
+		DueMax: 9, Keeps: [2]bool{true, true},
 	}
 	found, _, err := h.Fetch(t.Context(), needs, 0)
 	if err != nil || len(found.Rows) != 5 || len(found.Results) != 3 {

@@ -1,6 +1,10 @@
 -- What is stored about events and keys and in ranges of horizons, in one snapshot. Returns, told
--- apart by their part: row (a live buffer row), result (an active result row) and due (for a range,
--- how many of its rows were read and up to which horizon; the other columns are null).
+-- apart by their part: row (a live buffer row), result (an active result row), expired (a row of the
+-- first range whose end changes no result) and due (for a range, how many of its rows were read and up
+-- to which horizon; the other columns are null).
+--
+-- Of the rows that are due most change nothing: only one of the sides in $12 that has no partner, and
+-- when its window closes no result at all, is looked up with all of its key.
 --
 -- Every look-up is a lateral subquery behind "offset 0": the planner can't turn it into a join that
 -- reads the whole table. And each can use one index only: while the planner knows nothing of a
@@ -21,7 +25,19 @@ with asked as materialized (
             and x.retired_epoch is null and x.horizon >= $3::timestamptz
         offset 0) b
 ), due as materialized (
-    select r.number, b.*
+    select r.number, b.*, not b.deleted and b.side = any ($12::text[]) and not exists (
+        select from :"schema".match x
+        where b.side = 'left' and x.left_id = b.id
+            and (x.status = 'matched' or r.number = 2 and x.status in ('provisional', 'final'))
+            and x.generation_id is not distinct from $1::integer
+            and x.shard is not distinct from $2::integer
+        union all
+        select from :"schema".match x
+        where b.side = 'right' and x.right_id = b.id
+            and (x.status = 'matched' or r.number = 2 and x.status in ('provisional', 'final'))
+            and x.generation_id is not distinct from $1::integer
+            and x.shard is not distinct from $2::integer
+        offset 0) as alone
     from unnest($7::timestamptz[], $8::timestamptz[]) with ordinality as r (low, high, number)
     cross join lateral (
         select x.* from :"schema".buffer x
@@ -35,7 +51,7 @@ with asked as materialized (
     union
     select i.key from by_id i where i.key <> ''
     union
-    select d.key from due d where d.key <> ''
+    select d.key from due d where d.alone
 ), found as materialized (
     select b.* from wanted w
     cross join lateral (
@@ -50,20 +66,10 @@ with asked as materialized (
         offset 0) b
     union all
     -- A row without a key has no partners and comes alone.
-    (select distinct on (side, id)
+    select
         side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
         position, added_epoch, row_hash
-    from (
-        select
-            side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
-            position, added_epoch, row_hash
-        from by_id where key = ''
-        union all
-        select
-            side, id, revision, key, event_time, deleted, attributes, horizon, source, partition,
-            position, added_epoch, row_hash
-        from due where key = '') alone
-    order by side, id)
+    from by_id where key = ''
 ), member as materialized (
     select side, id from found
     union select side, id from asked
@@ -128,6 +134,13 @@ select
     null::timestamptz as left_time, null::timestamptz as right_time, null::text as verdict,
     null::json as differences, null::bigint as changed_epoch, row_hash
 from found
+union all
+select
+    'expired', key, horizon, side, id, revision, event_time, deleted,
+    attributes, source, partition, position, added_epoch,
+    null, null, null, null, null, null, null, null, null, null, null, null, row_hash
+from due
+where number = 1 and not alone
 union all
 select
     'result', key, horizon, null, null, null, null, null, null, null, null, null, null,

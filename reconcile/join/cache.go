@@ -14,6 +14,12 @@ func (s *State) attach(found *stream.Found) {
 	}
 	fresh := s.attachRows(found.Rows)
 	s.link(fresh)
+	for i := range found.Expired {
+		r := &found.Expired[i]
+		if s.ids[r.Side].get(r.ID) == nil && !s.holds(r.Key) {
+			s.work.expired = append(s.work.expired, r)
+		}
+	}
 	// First the results of live rows, whose keys are held whole: a partner that is not among them
 	// has left the buffer. Then what else those partners are paired with.
 	for _, near := range []nearness{buffered, partner} {
@@ -45,8 +51,7 @@ func (s *State) attachRows(rows []stream.BufferRow) map[*row]nearness {
 		b := &rows[i]
 		known, asked := held[b.Key]
 		if !asked {
-			// Tombstones without a key, and markers, have no partners: each is known by its id alone.
-			known = b.Key != "" && s.cfg.owns(b.Key) && s.groups.get(b.Key) != nil
+			known = s.holds(b.Key)
 			held[b.Key] = known
 		}
 		if known || s.ids[b.Side].get(b.ID) != nil {
@@ -59,6 +64,12 @@ func (s *State) attachRows(rows []stream.BufferRow) map[*row]nearness {
 		fresh[r] = buffered
 	}
 	return fresh
+}
+
+// holds tells whether all live rows of a key are in memory. Tombstones without a key, and markers, have
+// no partners: each is known by its id alone.
+func (s *State) holds(key string) bool {
+	return key != "" && s.cfg.owns(key) && s.groups.get(key) != nil
 }
 
 // attachResult links one active result to the fresh rows among its members, if the nearer of them

@@ -167,8 +167,8 @@ func (m *memStore) fetch(n stream.Needs, w stream.Micros) *stream.Found {
 			keys[r.Key] = true
 		}
 	}
-	for _, due := range n.Due {
-		m.due(rows, due, n.DueMax, keys, found)
+	for i := range n.Due {
+		m.due(rows, &n, i, keys, found)
 	}
 	for _, r := range rows {
 		if r.Spilled && keys[r.Key] {
@@ -186,8 +186,9 @@ func (m *memStore) fetch(n stream.Needs, w stream.Micros) *stream.Found {
 }
 
 func (m *memStore) due(
-	rows []stream.BufferRow, due stream.Range, limit int, keys map[string]bool, found *stream.Found,
+	rows []stream.BufferRow, n *stream.Needs, number int, keys map[string]bool, found *stream.Found,
 ) {
+	due, limit := n.Due[number], n.DueMax
 	var in []stream.BufferRow
 	for _, r := range rows {
 		if r.Spilled && due.From <= r.Horizon && r.Horizon < due.To {
@@ -200,11 +201,30 @@ func (m *memStore) due(
 		end = in[limit-1].Horizon + 1
 	}
 	for _, r := range in {
-		if r.Horizon < end {
+		switch {
+		case r.Horizon >= end:
+		case m.alone(&r, n, number):
 			keys[r.Key] = true
+		case number == 0:
+			found.Expired = append(found.Expired, r)
 		}
 	}
 	found.DueTo = append(found.DueTo, end)
+}
+
+// alone tells whether all is needed of a row that is due.
+func (m *memStore) alone(r *stream.BufferRow, n *stream.Needs, number int) bool {
+	for _, match := range m.of[r.Side][r.ID] {
+		switch m.results[match].Status {
+		case stream.Matched:
+			return false
+		case stream.Provisional, stream.Final:
+			if number == 1 {
+				return false
+			}
+		}
+	}
+	return !r.Deleted && n.Keeps[r.Side]
 }
 
 // collect adds the active results of the ids, and those of the partners in them.

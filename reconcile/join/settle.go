@@ -25,6 +25,11 @@ func (s *State) settle() {
 			s.leave(r)
 		}
 	}
+	for _, r := range s.work.expired {
+		if r.Horizon < s.watermark {
+			s.countExpired(r)
+		}
+	}
 }
 
 // settleOnly moves the row's unmatched row to where it belongs.
@@ -72,8 +77,7 @@ func (s *State) wanted(r *row) standing {
 
 // expire lets a row leave the buffer: sealed under an active result, else unknown again.
 func (s *State) expire(r *row) {
-	s.work.delta.Counts.Expired++
-	s.work.delta.Expired = append(s.work.delta.Expired, &r.BufferRow)
+	s.countExpired(&r.BufferRow)
 	for _, p := range r.partners {
 		if p.phase != live {
 			r.group.pairs--
@@ -82,9 +86,14 @@ func (s *State) expire(r *row) {
 	}
 	s.remove(r)
 	s.cached--
-	s.buffered--
 	r.phase = sealed
 	s.leave(r)
+}
+
+func (s *State) countExpired(r *stream.BufferRow) {
+	s.work.delta.Counts.Expired++
+	s.work.delta.Expired = append(s.work.delta.Expired, r)
+	s.buffered--
 }
 
 // leave settles a row that has left the buffer by the results it has now.

@@ -258,6 +258,9 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 	if !complete {
 		n.Due = s.due(s.reachable(b))
 		n.DueMax = max(s.cfg.CacheRows, 1000)
+		for _, side := range []stream.Side{stream.Left, stream.Right} {
+			n.Keeps[side] = s.cfg.keepsUnmatched(side)
+		}
 	}
 	if s.unlinked > 0 {
 		s.needDueResults(b, &n)

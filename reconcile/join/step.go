@@ -19,6 +19,8 @@ type work struct {
 	// touched are the rows whose unmatched row must be looked at again.
 	touched []*row
 	opened  []outcome
+	// expired are rows outside memory that may leave the buffer, without a change to any result.
+	expired []*stream.BufferRow
 	// marks holds, for each part, the highest event time accepted.
 	marks []stream.Micros
 }
@@ -61,7 +63,7 @@ func (s *State) Step(b *stream.Batch, found *stream.Found) *stream.Delta {
 		// The slices are reused, their contents were copied into the last delta.
 		withdrawn: s.work.withdrawn[:0], joined: s.work.joined[:0],
 		touched: s.work.touched[:0], opened: s.work.opened[:0], winners: s.work.winners[:0],
-		added: s.work.added[:0],
+		added: s.work.added[:0], expired: s.work.expired[:0],
 	}
 	s.work.marks = newMarks(b)
 	s.attach(found)

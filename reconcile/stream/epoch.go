@@ -199,8 +199,12 @@ type Needs struct {
 	Keys []string
 	// Results lists ids by side of which nothing but the results is needed.
 	Results [2][]string
-	// Due are ranges of horizons: rows that leave the buffer or whose window closes.
+	// Due are ranges of horizons: of rows that leave the buffer and, if there is a second one, of rows
+	// whose window closes. Most of them change no result: all of its key is needed only of a row of a side
+	// in Keeps that has no partner, and in the second range no active result at all.
 	Due []Range
+	// Keeps tells of which sides the unmatched events are results.
+	Keeps [2]bool
 	// DueMax bounds the rows read for each range, in horizon order.
 	DueMax int
 }
@@ -214,12 +218,14 @@ func (n *Needs) Empty() bool {
 // Found answers Needs from the stored state as of the watermark asked with.
 type Found struct {
 	// Rows are the live buffer rows of the ids, and all live rows of every key concerned: the
-	// keys asked for, the keys of those ids' rows, the keys of due rows.
+	// keys asked for, the keys of those ids' rows, the keys of due rows where all is needed.
 	Rows []BufferRow
+	// Expired are the other rows of the first range; some can be in Rows as well.
+	Expired []BufferRow
 	// Results are the active results of the rows, of both kinds of ids asked for (an id that is sealed
 	// has only these), and of the partners in those results; none twice.
 	Results []Result
-	// DueTo says, for each range, up to which horizon (exclusive) its rows are all in Rows:
-	// the range's To unless DueMax cut it short.
+	// DueTo says, for each range, up to which horizon (exclusive) all that is needed of its rows was
+	// found: the range's To unless DueMax cut it short.
 	DueTo []Micros
 }
