@@ -18,7 +18,7 @@ import (
 // change what the naive model says, and none may be due while nothing is read.
 func TestCatchUpEqualsTheModel(t *testing.T) {
 	t.Parallel()
-	for seed := range oracle.Seeds(t, 300, 1) {
+	for seed := range oracle.Seeds(t, 200, 1) {
 		for _, flavour := range []oracle.Flavour{oracle.Confluent, oracle.Adversarial} {
 			history := oracle.Generate(seed, flavour)
 			epochs, err := caughtUp(history, seed)

@@ -15,7 +15,7 @@ import (
 // sizes, epochs in flight and restarts, and compares every epoch with the naive model.
 func TestHistoriesEqualTheModel(t *testing.T) {
 	t.Parallel()
-	for seed := range oracle.Seeds(t, 1000, 1) {
+	for seed := range oracle.Seeds(t, 600, 1) {
 		for _, flavour := range []oracle.Flavour{oracle.Confluent, oracle.Adversarial} {
 			history := oracle.Generate(seed, flavour)
 			epochs := history.Split(seed)

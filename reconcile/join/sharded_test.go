@@ -18,7 +18,7 @@ func TestShardsTogetherEqualTheModel(t *testing.T) {
 	t.Parallel()
 	var total shardsReached
 	runs := 0
-	for seed := range oracle.Seeds(t, 200, 1) {
+	for seed := range oracle.Seeds(t, 120, 1) {
 		runs++
 		history := oracle.Generate(seed, oracle.Confluent)
 		model := oracle.NewModel(history.Rule, history.Partitions())
@@ -146,7 +146,7 @@ func accountedFor(history *oracle.History, spoken, shards int64) error {
 // over all shards each record that is no event, or too far ahead, is quarantined once.
 func TestCacheNeverChangesAShard(t *testing.T) {
 	t.Parallel()
-	for seed := range oracle.Seeds(t, 200, 1) {
+	for seed := range oracle.Seeds(t, 120, 1) {
 		history := oracle.Generate(seed, oracle.Adversarial)
 		epochs, shards := history.Split(seed), int32(2+seed%3)
 		var asides []string
