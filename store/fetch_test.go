@@ -2,6 +2,7 @@ package store_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"testing"
 
@@ -170,5 +171,32 @@ func TestFetchFindsWhatWasWithdrawnByHand(t *testing.T) {
 	b.exec(t, "update tally.match set status = 'superseded' where left_id = 'l1'")
 	if _, _, err := b.shard.Fetch(t.Context(), needs, 2*second); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("fetch: %v", err)
+	}
+}
+
+// TestBufferNames wants the ids and keys of all rows that wait, and of no row that was replaced.
+func TestBufferNames(t *testing.T) {
+	t.Parallel()
+	b := setup(t)
+	commit(t, b.shard, busyDelta(1), busyDelta(2))
+	found, err := b.shard.Load(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want, got []string
+	for i := range found.Rows {
+		r := &found.Rows[i]
+		want = append(want, fmt.Sprint(r.Side, " ", r.ID, " ", r.Key))
+	}
+	err = b.shard.BufferNames(t.Context(), func(side stream.Side, id, key string) {
+		got = append(got, fmt.Sprint(side, " ", id, " ", key))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	slices.Sort(want)
+	slices.Sort(got)
+	if len(want) == 0 || !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -121,9 +121,9 @@ func (v *validation) compared() []any {
 	return []any{v.scope.base, v.candidate, v.scope.horizon, v.scope.from, v.scope.to}
 }
 
-// coverage lists what the candidate has not read, and what its interval leaves out. Under the rule of its base it would show in the
-// results as well; under another one, where no difference is unexplained, events that it does not
-// know tell.
+// coverage lists what the candidate has not read, and what its interval leaves out. Under the rule of
+// its base what was not read would show in the results as well; under another one, where no difference
+// is unexplained, events that it does not know tell.
 func (v *validation) coverage(ctx context.Context, tx pgx.Tx) ([]Difference, error) {
 	missing, err := v.lines(ctx, tx, "validate_coverage", v.scope.base, v.candidate)
 	if err == nil && v.scope.from.Valid {

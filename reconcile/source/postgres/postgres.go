@@ -35,8 +35,8 @@ const (
 	BoundWaitDefault = time.Minute
 )
 
-// horizonAge is how often the transactions of other databases are told from those of the table's:
-// that is four times the work of a page without rows.
+// horizonAge is how often the transactions of other databases are told from those of the table's,
+// which takes two statements more than a page.
 const horizonAge = time.Second
 
 // Weak is the consistency that must be asked for by name where there is no transaction column.
