@@ -357,7 +357,8 @@ func (w *worker) epoch(
 		w.Logger.Error("the replay of an epoch gives other outputs than were recorded",
 			"epoch", recorded.Epoch, "replayed_as", delta.Epoch)
 	}
-	if err := w.settle(); err != nil {
+	before, err := w.outcome()
+	if err != nil {
 		return err
 	}
 	w.inFlight = delta
@@ -374,22 +375,38 @@ func (w *worker) epoch(
 		}
 		w.committed <- err
 	}()
+	w.letGo(before) // only now: the server has work meanwhile
 	return nil
 }
 
 // settle waits for the epoch in flight and lets go of what was kept for it.
 func (w *worker) settle() error {
-	if w.inFlight == nil {
-		return nil
+	delta, err := w.outcome()
+	if err == nil {
+		w.letGo(delta)
 	}
+	return err
+}
+
+// outcome waits for the epoch in flight and gives it, or nil when there is none.
+func (w *worker) outcome() (*stream.Delta, error) {
 	delta := w.inFlight
+	if delta == nil {
+		return nil, nil
+	}
 	w.inFlight = nil
 	if err := <-w.committed; err != nil {
-		return fmt.Errorf("epoch %d: %w", delta.Epoch, err)
+		return nil, fmt.Errorf("epoch %d: %w", delta.Epoch, err)
 	}
 	w.settled = true
 	w.background.begin()
-	w.state.Committed(delta.Epoch)
 	w.maxEvents = min(w.maxEvents+w.maxEvents/8+1, w.MaxEvents)
-	return nil
+	return delta, nil
+}
+
+// letGo drops what was kept in memory until an epoch was committed.
+func (w *worker) letGo(committed *stream.Delta) {
+	if committed != nil {
+		w.state.Committed(committed.Epoch)
+	}
 }
