@@ -285,7 +285,7 @@ create table :"schema".match (
     constraint match_kind_has_members check (
         (kind <> 'right_only') = (left_id is not null)
         and (kind <> 'left_only') = (right_id is not null))
-);
+) with (fillfactor = 90);
 -- The results of an event: whether it has a partner, whether it is sealed.
 create index match_left on :"schema".match (left_id)
     where left_id is not null;

@@ -119,10 +119,11 @@ func (h *Shard) abort(ctx context.Context, conn *pgxpool.Conn, cause error) {
 	h.unsettled = true
 }
 
-// send writes the epoch in as few round trips as COPY allows: the head, each COPY, the tail; all in
-// one when there is nothing to copy.
+// send writes the epoch in as few round trips as COPY allows: the fence, each COPY, the rest; all in
+// one when there is nothing to copy. The COPY of the transitions comes before the statement that adds
+// others: so it appends to their primary key, which is cheaper than to fill in between.
 func (h *Shard) send(ctx context.Context, conn *pgconn.PgConn, e *Epoch) error {
-	batch := append(h.begin(e), e.head...)
+	batch := h.begin(e)
 	if !e.copies.empty() {
 		if err := h.store.run(ctx, conn, batch, nil); err != nil {
 			return err
@@ -132,6 +133,7 @@ func (h *Shard) send(ctx context.Context, conn *pgconn.PgConn, e *Epoch) error {
 		}
 		batch = nil
 	}
+	batch = append(batch, e.statements...)
 	readDigest := map[int]reader{len(batch): func(rows *pgconn.ResultReader) error {
 		for rows.NextRow() {
 			copy(e.digest[:], rows.Values()[0])

@@ -15,10 +15,10 @@ import (
 // Epoch is a delta in the form in which Postgres takes it. It may be committed once.
 type Epoch struct {
 	delta *stream.Delta
-	// head goes before the COPYs, in the round trip of the fence.
-	head []statement
 	// copies are the three COPYs, each empty when there is nothing to write.
 	copies *copies
+	// statements come after the COPYs, in the round trip of the commit.
+	statements []statement
 	// manifest is what there is to say beside the delta.
 	manifest manifest
 	// digest is that of the manifest, once it is written.
@@ -95,7 +95,7 @@ func sortByIdentity(order []sortKey, d *stream.Delta) {
 }
 
 // encodeResults encodes the changes by COPY where they are fresh and by upsert where not, and the
-// statements of the head.
+// other statements.
 func (h *Shard) encodeResults(e *Epoch) {
 	c, d := e.copies, e.delta
 	c.match, c.transition = c.match[:0], c.transition[:0]
@@ -114,7 +114,7 @@ func (h *Shard) encodeResults(e *Epoch) {
 		sortByIdentity(c.order, d)
 		c.match = h.encodeMatches(c.match, c, d)
 	}
-	e.head = h.encodeHead(d, upserts, c)
+	e.statements = h.encodeStatements(d, upserts, c)
 }
 
 func (h *Shard) encodeBuffer(b []byte, c *copies, d *stream.Delta) []byte {

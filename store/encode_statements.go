@@ -19,8 +19,8 @@ type change struct {
 	ordinal int32
 }
 
-// encodeHead encodes what is written by statements rather than COPY: usually few rows.
-func (h *Shard) encodeHead(d *stream.Delta, upserts []change, hashes *copies) []statement {
+// encodeStatements encodes what is written by statements rather than COPY: usually few rows.
+func (h *Shard) encodeStatements(d *stream.Delta, upserts []change, hashes *copies) []statement {
 	var list []statement
 	if len(d.Retired) > 0 {
 		list = append(list, h.encodeRetired(d))

@@ -1,15 +1,23 @@
 -- Writes result rows that may exist, and their transitions from the status they had. A row that
 -- exists keeps the epoch that opened it; one that is withdrawn also keeps what it said. Where the
 -- row to withdraw is not there, or not active, its transition has no reason, which the table
--- refuses. Returns nothing.
-with change as (
-    select *, status in ('matched', 'provisional', 'final') as published from unnest(
+-- refuses. Rows are looked up one by one through the primary key, whatever the planner believes of
+-- the table. Returns nothing.
+with change as materialized (
+    select
+        c.*, c.status in ('matched', 'provisional', 'final') as published,
+        m.place, m.status as before
+    from unnest(
         $4::integer[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::bigint[],
         $10::text[], $11::bigint[], $12::text[], $13::timestamptz[], $14::timestamptz[],
         $15::timestamptz[], $16::text[], $17::text[], $18::text[], $19::bytea[]
     ) as c (
         ordinal, match_id, kind, status, left_id, left_revision, right_id, right_revision, key,
         left_time, right_time, horizon, verdict, differences, reason, row_hash)
+    left join lateral (
+        select x.ctid as place, x.status from :"schema".match x
+        where x.generation_id = $1::integer and x.shard = $2::integer and x.match_id = c.match_id
+        offset 0) m on true
 ), published as (
     insert into :"schema".match (
         generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
@@ -38,28 +46,16 @@ with change as (
         row_hash = excluded.row_hash
 ), withdrawn as (
     update :"schema".match m set
-        status = f.status,
+        status = c.status,
         changed_epoch = $3::bigint,
-        row_hash = substr(m.row_hash, 1, 16) || substr(f.row_hash, 17)
-    from (
-        select x.place, c.status, c.row_hash
-        from change c
-        cross join lateral (
-            select y.ctid as place from :"schema".match y
-            where y.generation_id = $1::integer and y.shard = $2::integer
-                and y.match_id = c.match_id
-            offset 0) x
-        where not c.published) f
-    where m.ctid = f.place
+        row_hash = substr(m.row_hash, 1, 16) || substr(c.row_hash, 17)
+    from change c
+    where m.ctid = c.place and not c.published
 )
 insert into :"schema".match_transition
     (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
 select
-    $1::integer, $2::integer, $3::bigint, c.ordinal, c.match_id, m.status, c.status,
-    case when c.published or m.status in ('matched', 'provisional', 'final') then c.reason end
-from change c
-left join lateral (
-    select x.status from :"schema".match x
-    where x.generation_id = $1::integer and x.shard = $2::integer and x.match_id = c.match_id
-    offset 0) m on true
-order by c.ordinal
+    $1::integer, $2::integer, $3::bigint, ordinal, match_id, before, status,
+    case when published or before in ('matched', 'provisional', 'final') then reason end
+from change
+order by ordinal
