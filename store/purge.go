@@ -50,6 +50,8 @@ type Purge struct {
 	// Dead estimates how many rows are no longer needed since the last purge that was begun; Rows
 	// how many the buffer has, all shards together.
 	Dead, Rows int64
+	// behind is the epoch that was purged behind before, 0 for none.
+	behind int64
 	// first is the block that the purge began with, next the one to go on with; after the last
 	// block it goes on with block 0.
 	blocks, first, next int64
@@ -73,7 +75,8 @@ func (s *Store) Purge(
 	if err != nil {
 		return nil, fmt.Errorf("find what can be purged of shard %d: %w", shard, err)
 	}
-	if !found || p.blocks == 0 {
+	// Before the first purge nothing can be left over from another one that was cut short.
+	if !found || p.blocks == 0 || p.behind == 0 && p.Dead <= 0 {
 		return nil, nil
 	}
 	p.first = rand.Int64N(p.blocks) / purgeBlocks * purgeBlocks
@@ -199,7 +202,8 @@ func (p *Purge) find(ctx context.Context, retain Retention) (found bool, err err
 // read takes the row of purge_oldest. What it says of the oldest epoch decides what is deleted, so
 // the digest has to be right.
 func (p *Purge) read(v [][]byte) error {
-	p.Dead, p.Rows, p.blocks = readInt8(v[1]), readInt8(v[2]), readInt8(v[3])
+	p.behind, p.Dead, p.Rows, p.blocks =
+		readInt8(v[0]), readInt8(v[1]), readInt8(v[2]), readInt8(v[3])
 	oldest := readManifest(v[4:])
 	p.Epoch, p.watermark = oldest.epoch, oldest.after
 	if oldest.intact() {

@@ -343,6 +343,13 @@ func TestPurgeSurvivesBeingKilled(t *testing.T) {
 	}
 	t.Cleanup(s.Close)
 	epoch, killed := int64(0), true
+	for range 3 {
+		epoch++
+		commit(t, b.shard, passing(epoch))
+	}
+	if p, err := s.Purge(t.Context(), b.generation, 0, store.Retention{Epochs: 3, For: time.Hour}); err != nil || p != nil {
+		t.Fatalf("a purge of what was never purged and has no dead rows: %+v, %v, want none", p, err)
+	}
 	for k := 0; killed; k++ {
 		for range 3 {
 			epoch++
