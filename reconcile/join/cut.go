@@ -1,6 +1,7 @@
 package join
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -43,51 +44,45 @@ func (s *State) cutPart(head, rest *stream.Part, n int) int {
 	return n
 }
 
-// crowd counts what can meet under one key.
-type crowd struct {
-	batch, found int
-	// times holds, by side, the event times of the batch's events and of the rows found, sorted;
-	// filled only where the counts alone do not settle the question.
-	fresh, stored [2][]stream.Micros
-}
-
 // pairsOf counts the pairs that the batch makes, or gives an upper bound that is within PairsMax.
 func (s *State) pairsOf(b *stream.Batch, found *stream.Found) int {
-	crowds := map[string]*crowd{}
-	of := func(key string) *crowd {
-		c := crowds[key]
-		if c == nil {
-			c = &crowd{}
-			crowds[key] = c
-		}
-		return c
-	}
-	eachEvent(b, func(_ stream.Side, e *stream.Event) { of(e.Key).batch++ })
-	for i := range found.Rows {
-		if c := crowds[found.Rows[i].Key]; c != nil {
-			c.found++
-		}
-	}
-	bound := 0
-	for key, c := range crowds {
-		size := c.batch + c.found
-		if g := s.groups.get(key); g != nil {
-			size += len(g.sides[stream.Left]) + len(g.sides[stream.Right])
-		}
-		bound += c.batch * (size - 1)
-	}
-	if bound <= s.cfg.PairsMax {
+	if bound := s.pairsAtMost(b, found); bound <= s.cfg.PairsMax {
 		return bound
 	}
-	return s.countPairs(b, found, crowds)
+	return s.countPairs(b, found)
 }
 
+// pairsAtMost lets each event meet all that has its key. What is of the batch or found is counted by
+// the hash of its key: where two keys share a count, the bound is only higher.
+func (s *State) pairsAtMost(b *stream.Batch, found *stream.Found) (bound int) {
+	counts := make([]int32, 1<<bits.Len(uint(4*b.Records())))
+	mask := uint64(len(counts) - 1)
+	for i := range found.Rows {
+		counts[hashOf(found.Rows[i].Key)&mask]++
+	}
+	eachEvent(b, func(_ stream.Side, e *stream.Event) { counts[hashOf(e.Key)&mask]++ })
+	eachEvent(b, func(_ stream.Side, e *stream.Event) {
+		hash := hashOf(e.Key)
+		bound += int(counts[hash&mask]) - 1
+		if g := s.groups.getHashed(e.Key, hash); g != nil {
+			bound += len(g.sides[stream.Left]) + len(g.sides[stream.Right])
+		}
+	})
+	return bound
+}
+
+// crowd holds, by side, the event times under one key of the batch's events and of the stored rows.
+type crowd struct{ fresh, stored [2][]stream.Micros }
+
 // countPairs counts them by their windows.
-func (s *State) countPairs(
-	b *stream.Batch, found *stream.Found, crowds map[string]*crowd,
-) (pairs int) {
+func (s *State) countPairs(b *stream.Batch, found *stream.Found) (pairs int) {
+	crowds := map[string]*crowd{}
 	eachEvent(b, func(side stream.Side, e *stream.Event) {
 		c := crowds[e.Key]
+		if c == nil {
+			c = &crowd{}
+			crowds[e.Key] = c
+		}
 		c.fresh[side] = append(c.fresh[side], e.Time)
 	})
 	for i := range found.Rows {
