@@ -3,9 +3,12 @@ package bench
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/jackc/pgx/v5"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 	"github.com/tallystick/tallystick/store"
@@ -144,8 +147,29 @@ func (b *bench) fill(ctx context.Context, r *run, s *store.Store) error {
 		return err
 	}
 	b.Logger.Info("storing results of long ago", "results", b.Stored)
-	_, err = b.db.Exec(ctx, render("stored", r.schema), b.Stored)
-	return err
+	rows, err := b.db.Query(ctx, render("stored_indexes", r.schema))
+	if err != nil {
+		return fmt.Errorf("list the indexes of the results: %w", err)
+	}
+	type index struct{ Remove, Make string }
+	indexes, err := pgx.CollectRows(rows, pgx.RowToStructByName[index])
+	if err != nil {
+		return fmt.Errorf("list the indexes of the results: %w", err)
+	}
+	for _, x := range indexes {
+		if _, err := b.db.Exec(ctx, x.Remove); err != nil {
+			return fmt.Errorf("%s: %w", x.Remove, err)
+		}
+	}
+	if _, err := b.db.Exec(ctx, render("stored", r.schema), b.Stored); err != nil {
+		return fmt.Errorf("store results of long ago: %w", err)
+	}
+	for _, x := range indexes {
+		if _, err := b.db.Exec(ctx, x.Make); err != nil {
+			return fmt.Errorf("%s: %w", x.Make, err)
+		}
+	}
+	return b.db.do(ctx, "stored_vacuum", r.schema)
 }
 
 // filePosition gives how many bytes of a file were read; false for another source.
