@@ -257,7 +257,7 @@ func (s *State) Needs(b *stream.Batch) stream.Needs {
 	n.Keys = sorted(wanted)
 	if !complete {
 		n.Due = s.due(s.reachable(b))
-		n.DueMax = max(s.cfg.CacheRows, 1000)
+		n.DueMax = s.cfg.ClosingsMax + 1 // one more tells where the watermark has to stop
 		for _, side := range []stream.Side{stream.Left, stream.Right} {
 			n.Keeps[side] = s.cfg.keepsUnmatched(side)
 		}

@@ -205,7 +205,7 @@ type Needs struct {
 	Due []Range
 	// Keeps tells of which sides the unmatched events are results.
 	Keeps [2]bool
-	// DueMax bounds the rows read for each range, in horizon order.
+	// DueMax bounds the rows read for each range, in horizon order; they are in memory for one epoch.
 	DueMax int
 }
 
