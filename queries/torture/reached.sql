@@ -20,6 +20,8 @@ where exists (
             where c.fencing_token < a.fencing_token)
         and (b.ended_at is null or b.ended_at > a.started_at))
 union all
+select 'rows kept outside memory', count(*) from :"schema".buffer where spilled
+union all
 select 'records read', coalesce(sum(read), 0)::bigint
 from :"schema".epoch where status = 'committed'
 union all

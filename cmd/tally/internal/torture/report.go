@@ -15,7 +15,7 @@ type Report struct {
 var branches = []string{
 	readAgain, foundCommitted, foundAbsent, fencedLate, "lease taken over",
 	"fallen back to epoch N-1", "fallen back to epoch N-2", "fallen back to an older epoch",
-	"replayed epochs", "replays with the same outputs", refused,
+	"replayed epochs", "replays with the same outputs", "rows kept outside memory", refused,
 }
 
 // struck counts how often each kind of fault did.
