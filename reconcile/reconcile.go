@@ -215,6 +215,8 @@ func (w *worker) leave(ctx context.Context, cause error) {
 		outcome = "fenced"
 	case errors.Is(cause, ErrHandedOver):
 		outcome = store.HandedOver
+	case ctx.Err() != nil && errors.Is(cause, ctx.Err()): // it was just beginning
+		outcome = "stopped"
 	case cause != nil:
 		outcome = cause.Error()
 	case ctx.Err() != nil:

@@ -26,7 +26,8 @@ type live struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 	code   int
-	stderr string
+	// stdout and stderr are what it has written, once it is done.
+	stdout, stderr string
 }
 
 // live starts a run that goes on until it is stopped or gives up.
@@ -38,7 +39,7 @@ func (p *project) live(t *testing.T) *live {
 		defer close(l.done)
 		var stdout, stderr strings.Builder
 		l.code = execute(ctx, []string{"-c", p.config, "--log-level", "warn", "run"}, &stdout, &stderr)
-		l.stderr = stderr.String()
+		l.stdout, l.stderr = stdout.String(), stderr.String()
 	}()
 	t.Cleanup(func() { cancel(); <-l.done })
 	return l
@@ -123,6 +124,19 @@ func TestLiveRunFollowsGrowingFiles(t *testing.T) {
 	p.waitFor(t, "the line is joined once it is whole", activeRows, want...)
 	if code := run.stop(); code != exitDone {
 		t.Errorf("stopped with exit %d: %s", code, run.stderr)
+	}
+	p.expect(t, "outcome", "select outcome from tally.attempt", "stopped")
+}
+
+func TestStoppedBeforeTheFirstEpoch(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, fmt.Sprintf(liveConfig, ""))
+	p.append(t, "left.ndjson", "")
+	p.append(t, "right.ndjson", "")
+	run := p.live(t)
+	p.waitFor(t, "the shard is taken", "select count(*) || '' from tally.attempt", "1")
+	if code := run.stop(); code != exitDone || run.stdout != "stopped before the first epoch\n" {
+		t.Errorf("exit %d, wrote %q: %s", code, run.stdout, run.stderr)
 	}
 	p.expect(t, "outcome", "select outcome from tally.attempt", "stopped")
 }
