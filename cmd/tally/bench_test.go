@@ -66,6 +66,9 @@ func TestBenchReportsEveryPart(t *testing.T) {
 	if n := values["at 1000 events/s: events"]; n < 900 || n > 1000 {
 		t.Errorf("%v events were seen, want all of about 1000", n)
 	}
+	if n := values["restart: rows buffered"]; n < 19000 {
+		t.Errorf("%v rows are buffered at the restart, want those of about 20000 events", n)
+	}
 	var left int
 	row := db.Pool.QueryRow(t.Context(),
 		"select count(*) from pg_namespace where nspname like 'tally\\_bench%'")

@@ -152,7 +152,8 @@ func Run(ctx context.Context, c Config) (report *Report, err error) {
 		return nil, err
 	}
 	for _, step := range []func(context.Context) error{
-		b.rounds, b.smallCache, b.withStored, b.paced, b.restart,
+		// The paced part comes last: it writes the files anew.
+		b.rounds, b.smallCache, b.withStored, b.restart, b.paced,
 	} {
 		if err := step(ctx); err != nil {
 			return nil, err
