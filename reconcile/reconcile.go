@@ -215,12 +215,10 @@ func (w *worker) leave(ctx context.Context, cause error) {
 		outcome = "fenced"
 	case errors.Is(cause, ErrHandedOver):
 		outcome = store.HandedOver
-	case ctx.Err() != nil && errors.Is(cause, ctx.Err()): // it was just beginning
+	case ctx.Err() != nil && (cause == nil || errors.Is(cause, ctx.Err())):
 		outcome = "stopped"
 	case cause != nil:
 		outcome = cause.Error()
-	case ctx.Err() != nil:
-		outcome = "stopped"
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveTimeout)
 	defer cancel()

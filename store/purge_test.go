@@ -347,7 +347,8 @@ func TestPurgeSurvivesBeingKilled(t *testing.T) {
 		epoch++
 		commit(t, b.shard, passing(epoch))
 	}
-	if p, err := s.Purge(t.Context(), b.generation, 0, store.Retention{Epochs: 3, For: time.Hour}); err != nil || p != nil {
+	p, err := s.Purge(t.Context(), b.generation, 0, store.Retention{Epochs: 3, For: time.Hour})
+	if err != nil || p != nil {
 		t.Fatalf("a purge of what was never purged and has no dead rows: %+v, %v, want none", p, err)
 	}
 	for k := 0; killed; k++ {
