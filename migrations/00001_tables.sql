@@ -264,6 +264,7 @@ comment on column :"schema".buffer.retired_epoch is 'Epoch in which a newer revi
 create table :"schema".match (
     generation_id integer not null,
     shard integer not null,
+    bucket integer not null,
     match_id bytea not null check (octet_length(match_id) = 32),
     kind text not null check (kind in ('pair', 'left_only', 'right_only')),
     status text not null
@@ -281,7 +282,7 @@ create table :"schema".match (
     opened_epoch bigint not null,
     changed_epoch bigint not null,
     row_hash bytea not null check (octet_length(row_hash) = 32),
-    primary key (generation_id, shard, match_id),
+    primary key (generation_id, shard, bucket, match_id),
     constraint match_kind_has_members check (
         (kind <> 'right_only') = (left_id is not null)
         and (kind <> 'left_only') = (right_id is not null))
@@ -294,6 +295,7 @@ create index match_right on :"schema".match (right_id)
 comment on table :"schema".match is 'Result rows of every status. Upserted on the identity.';
 comment on column :"schema".match.generation_id is 'The generation.';
 comment on column :"schema".match.shard is 'The shard.';
+comment on column :"schema".match.bucket is 'The quarter of an hour, counted from 1970 UTC, that horizon is in: results of one time are together in the primary key, where an identity alone would scatter them.';
 comment on column :"schema".match.match_id is 'SHA-256 of the members'' ids and revisions and the rule version; see match_identity.';
 comment on column :"schema".match.kind is 'pair, left_only or right_only.';
 comment on column :"schema".match.status is 'matched, provisional or final are active; retracted and superseded are withdrawn.';
@@ -316,6 +318,7 @@ create table :"schema".match_transition (
     shard integer not null,
     epoch bigint not null,
     ordinal integer not null,
+    bucket integer not null,
     match_id bytea not null,
     from_status text,
     to_status text not null,
@@ -327,6 +330,7 @@ comment on column :"schema".match_transition.generation_id is 'The generation.';
 comment on column :"schema".match_transition.shard is 'The shard.';
 comment on column :"schema".match_transition.epoch is 'Epoch that made it.';
 comment on column :"schema".match_transition.ordinal is 'Order within the epoch; withdrawals come before publications.';
+comment on column :"schema".match_transition.bucket is 'Of the result, which is looked up by it and match_id.';
 comment on column :"schema".match_transition.match_id is 'The result.';
 comment on column :"schema".match_transition.from_status is 'Status before; null when the row is new.';
 comment on column :"schema".match_transition.to_status is 'Status after.';

@@ -31,13 +31,13 @@ returns bytea language sql immutable parallel safe as $$
         order by c.place)), 1, 16)
     from (values
         (1, int4send(generation)), (2, int4send(shard)),
-        (3, m.match_id), (4, convert_to(m.kind, 'UTF8')),
-        (5, convert_to(m.left_id, 'UTF8')), (6, int8send(m.left_revision)),
-        (7, convert_to(m.right_id, 'UTF8')), (8, int8send(m.right_revision)),
-        (9, convert_to(m.key, 'UTF8')),
-        (10, timestamptz_send(m.left_time)), (11, timestamptz_send(m.right_time)),
-        (12, timestamptz_send(m.horizon)),
-        (13, convert_to(m.verdict, 'UTF8')), (14, convert_to(m.differences::text, 'UTF8'))
+        (3, int4send(m.bucket)), (4, m.match_id), (5, convert_to(m.kind, 'UTF8')),
+        (6, convert_to(m.left_id, 'UTF8')), (7, int8send(m.left_revision)),
+        (8, convert_to(m.right_id, 'UTF8')), (9, int8send(m.right_revision)),
+        (10, convert_to(m.key, 'UTF8')),
+        (11, timestamptz_send(m.left_time)), (12, timestamptz_send(m.right_time)),
+        (13, timestamptz_send(m.horizon)),
+        (14, convert_to(m.verdict, 'UTF8')), (15, convert_to(m.differences::text, 'UTF8'))
     ) as c (place, value)
 $$;
 comment on function :"schema".match_said(integer, integer, :"schema".match) is
@@ -57,6 +57,7 @@ comment on function :"schema".match_stands(bytea, text, bigint) is
 create view :"schema".result_detail as
 select
     g.reconciliation,
+    m.bucket,
     m.match_id,
     m.kind,
     m.status,
@@ -206,7 +207,7 @@ join :"schema".match_transition t using (generation_id, shard)
 -- Before the planner knows the tables it takes a shard for one row, and compares each transition with
 -- each result; "+ 0" leaves it only look-ups by the whole key, and joins.
 left join :"schema".match m on m.generation_id = t.generation_id + 0 and m.shard = t.shard + 0
-    and m.match_id = t.match_id
+    and m.bucket = t.bucket and m.match_id = t.match_id
 left join :"schema".epoch e on e.generation_id = t.generation_id + 0 and e.shard = t.shard + 0
     and e.epoch = t.epoch
 where g.status in ('serving', 'retired') and t.epoch >= g.promoted_epoch;

@@ -65,7 +65,7 @@ type archived struct {
 	chain   []int64
 	offsets []stream.Progress
 	// later holds the rows of results that changed while it was taken; they count.
-	later map[stream.MatchID][][]byte
+	later map[resultKey][][]byte
 	live  setDigest
 	rows  int64
 	// why is what was damaged.
@@ -90,7 +90,7 @@ func (h *Shard) readSnapshot(ctx context.Context, open OpenSnapshot) (*archived,
 	if r.head != head {
 		return nil, fmt.Errorf("%w: it is of %+v, the shard is %+v", ErrSnapshot, r.head, head)
 	}
-	a := &archived{later: map[stream.MatchID][][]byte{}}
+	a := &archived{later: map[resultKey][][]byte{}}
 	parts := 0
 	for {
 		name, end, err := r.table()
@@ -118,7 +118,7 @@ func (a *archived) read(r *snapshotReader, name string, parts int) error {
 		}
 		switch {
 		case name == partMatch && parts > 1:
-			a.later[stream.MatchID(v[2])] = cloneRow(v)
+			a.later[archivedKey(v)] = cloneRow(v)
 		case name == partManifest:
 			m := readManifest(append(slices.Clone(v), []byte{1}))
 			if a.first == 0 {

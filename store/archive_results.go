@@ -3,9 +3,8 @@ package store
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
-	"hash"
+	"maps"
 	"slices"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -13,42 +12,40 @@ import (
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
 
-// causeRestored is the reason of a transition by which an earlier epoch was gone back to.
-const causeRestored stream.Reason = "restored"
-
 // firstPublished is the number of the first publication among the transitions until all are
 // written: withdrawals come before, and how many there are is not known while results are compared.
 const firstPublished = 1 << 30
 
 // The columns of archive_matches.
 const (
-	columnID      = 2
-	columnTold    = 14 // status, after all that the row says
-	columnOpened  = 15
-	columnChanged = 16
-	columnHash    = 17
+	columnKey     = 2  // bucket, and after it match_id
+	columnTold    = 15 // status, after all that the row says
+	columnOpened  = 16
+	columnChanged = 17
+	columnHash    = 18
 )
 
-// resultMerge compares the results of a snapshot with those stored, both in the order of identity,
-// and puts right what differs.
+// archivedKey gives the key of a row of archive_matches.
+func archivedKey(row [][]byte) resultKey { return readResultKey(row[columnKey:]) }
+
+// resultMerge compares the results of a snapshot with those stored, both in the order of the
+// primary key, and puts right what differs.
 type resultMerge struct {
 	*archiveTx
 	archived *archivedResults
 	// undecided are the results to look at, until there are enough of them for a statement.
 	undecided []resultCase
 	put       [][][]byte
-	gone      []stream.MatchID
+	gone      []resultKey
 	moves     []resultMove
 	withdrawn int32
 	published int32
-	output    hash.Hash
-	scratch   []byte
 }
 
 // resultCase is a result that differs: as it is stored, nil where it isn't, and as the snapshot has
 // it, nil where it doesn't.
 type resultCase struct {
-	id              stream.MatchID
+	key             resultKey
 	stored, archive [][]byte
 	// intact is set when the stored row is what was written.
 	intact bool
@@ -56,7 +53,7 @@ type resultCase struct {
 
 // resultMove is a transition.
 type resultMove struct {
-	id       stream.MatchID
+	key      resultKey
 	from, to stream.Status
 	ordinal  int32
 }
@@ -66,13 +63,13 @@ const mergePage = 5000
 
 func (t *archiveTx) mergeResults(ctx context.Context, r *snapshotReader) error {
 	m := &resultMerge{
-		archiveTx: t, published: firstPublished, output: sha256.New(),
+		archiveTx: t, published: firstPublished,
 		archived: newArchivedResults(r, t.later),
 	}
 	if err := m.archived.advance(); err != nil {
 		return err
 	}
-	last := []byte{}
+	last := firstKey
 	for {
 		page, err := m.page(ctx, last)
 		if err != nil {
@@ -86,7 +83,7 @@ func (t *archiveTx) mergeResults(ctx context.Context, r *snapshotReader) error {
 				return err
 			}
 		}
-		last = page[len(page)-1][columnID]
+		last = archivedKey(page[len(page)-1])
 	}
 	for m.archived.row != nil {
 		if err := m.missing(ctx); err != nil {
@@ -96,17 +93,20 @@ func (t *archiveTx) mergeResults(ctx context.Context, r *snapshotReader) error {
 	if err := m.flush(ctx); err != nil {
 		return err
 	}
-	m.output.Sum(t.e.manifest.output[:0])
 	number := m.statement("archive_number")
 	number.args.int8(t.e.delta.Epoch)
 	number.args.int4(firstPublished)
 	number.args.int4(m.withdrawn)
-	return t.store.run(ctx, t.conn, []statement{number}, nil)
+	if err := t.store.run(ctx, t.conn, []statement{number}, nil); err != nil {
+		return err
+	}
+	_, err := m.readOutput(ctx, t.conn, t.e.delta, &t.e.manifest)
+	return err
 }
 
-func (m *resultMerge) page(ctx context.Context, last []byte) (page [][][]byte, err error) {
+func (m *resultMerge) page(ctx context.Context, last resultKey) (page [][][]byte, err error) {
 	s := m.statement("archive_matches")
-	s.args.bytea(last)
+	addKey(&s.args, last)
 	err = m.store.run(ctx, m.conn, []statement{s}, map[int]reader{
 		0: func(rows *pgconn.ResultReader) error {
 			for rows.NextRow() {
@@ -120,17 +120,18 @@ func (m *resultMerge) page(ctx context.Context, last []byte) (page [][][]byte, e
 
 // compare takes the next stored result.
 func (m *resultMerge) compare(ctx context.Context, stored [][]byte) error {
-	for m.archived.row != nil && bytes.Compare(m.archived.row[columnID], stored[columnID]) < 0 {
+	key := archivedKey(stored)
+	for m.archived.row != nil && archivedKey(m.archived.row).compare(key) < 0 {
 		if err := m.missing(ctx); err != nil {
 			return err
 		}
 	}
 	said, standing := hashArchivedResult(stored)
 	c := resultCase{
-		id: stream.MatchID(stored[columnID]), stored: stored,
+		key: key, stored: stored,
 		intact: bytes.Equal(stored[columnHash], append(said[:], standing[:]...)),
 	}
-	if m.archived.row == nil || !bytes.Equal(m.archived.row[columnID], stored[columnID]) {
+	if m.archived.row == nil || archivedKey(m.archived.row) != key {
 		return m.decideLater(ctx, c)
 	}
 	c.archive = m.archived.row
@@ -146,7 +147,7 @@ func (m *resultMerge) compare(ctx context.Context, stored [][]byte) error {
 // missing takes the next result of the snapshot, which is not stored.
 func (m *resultMerge) missing(ctx context.Context) error {
 	row := cloneRow(m.archived.row)
-	err := m.decideLater(ctx, resultCase{id: stream.MatchID(row[columnID]), archive: row})
+	err := m.decideLater(ctx, resultCase{key: archivedKey(row), archive: row})
 	if err != nil {
 		return err
 	}
@@ -174,8 +175,8 @@ func (m *resultMerge) flush(ctx context.Context) error {
 			m.withdraw(c)
 		case c.intact:
 			m.republish(c, stream.Status(c.stored[columnTold]))
-		case last[c.id] != "":
-			m.republish(c, last[c.id])
+		case last[c.key.id] != "":
+			m.republish(c, last[c.key.id])
 		default: // nothing happened to it since
 			m.put = append(m.put, c.archive)
 		}
@@ -190,7 +191,7 @@ func (m *resultMerge) lastStatuses(ctx context.Context) (map[stream.MatchID]stre
 	var ids []stream.MatchID
 	for i := range m.undecided {
 		if c := &m.undecided[i]; !c.intact && c.archive != nil {
-			ids = append(ids, c.id)
+			ids = append(ids, c.key.id)
 		}
 	}
 	last := map[stream.MatchID]stream.Status{}
@@ -218,7 +219,7 @@ func (m *resultMerge) lastStatuses(ctx context.Context) (map[stream.MatchID]stre
 func (m *resultMerge) withdraw(c *resultCase) {
 	switch status := stream.Status(c.stored[columnTold]); {
 	case !c.intact || readInt8(c.stored[columnChanged]) <= m.tip.epoch:
-		m.gone = append(m.gone, c.id)
+		m.gone = append(m.gone, c.key)
 	case status.Active():
 		m.move(c.stored, status, stream.Retracted)
 	}
@@ -239,32 +240,17 @@ func (m *resultMerge) republish(c *resultCase, from stream.Status) {
 
 // move writes a result at a new status, and the transition.
 func (m *resultMerge) move(row [][]byte, from, to stream.Status) {
-	move := resultMove{id: stream.MatchID(row[columnID]), from: from, to: to}
-	epoch, counts := m.e.delta.Epoch, &m.e.delta.Counts
+	move := resultMove{key: archivedKey(row), from: from, to: to}
+	epoch := m.e.delta.Epoch
 	ordinal := &m.withdrawn
 	if to.Active() {
 		ordinal = &m.published
 	}
 	move.ordinal = *ordinal
 	*ordinal++
-	switch to {
-	case stream.Matched:
-		counts.Paired++
-	case stream.Provisional:
-		counts.ProvisionalOpened++
-	case stream.Final:
-		counts.Final++
-	case stream.Retracted:
-		counts.Retracted++
-	case stream.Superseded:
-		counts.Superseded++
-	}
 	m.moves = append(m.moves, move)
 	said := row[columnHash][:16]
-	m.scratch = appendOutput(m.scratch[:0], &move.id, to, causeRestored, said)
-	m.output.Write(m.scratch)
-	m.scratch = appendStanding(m.scratch[:0], &move.id, to, epoch)
-	standing := hashColumns(m.scratch)
+	standing := hashColumns(appendStanding(nil, &move.key.id, to, epoch))
 	row[columnTold] = []byte(to)
 	row[columnChanged] = appendInt8(nil, epoch)[4:]
 	row[columnHash] = slices.Concat(said, standing[:])
@@ -282,7 +268,12 @@ func (m *resultMerge) write(ctx context.Context) error {
 		a.int8(m.e.delta.Epoch)
 		type move = resultMove
 		array(a, int4Array, m.moves, func(b []byte, x *move) []byte { return appendInt4(b, x.ordinal) })
-		array(a, byteaArray, m.moves, func(b []byte, x *move) []byte { return appendBytes(b, x.id[:]) })
+		array(a, int4Array, m.moves, func(b []byte, x *move) []byte {
+			return appendInt4(b, x.key.bucket)
+		})
+		array(a, byteaArray, m.moves, func(b []byte, x *move) []byte {
+			return appendBytes(b, x.key.id[:])
+		})
 		array(a, textArray, m.moves, func(b []byte, x *move) []byte { return appendText(b, x.from) })
 		array(a, textArray, m.moves, func(b []byte, x *move) []byte { return appendText(b, x.to) })
 		batch = append(batch, s)
@@ -297,15 +288,16 @@ func (m *resultMerge) write(ctx context.Context) error {
 func (m *resultMerge) encodePut() statement {
 	s := m.statement("archive_put_matches")
 	kinds := []arrayKind{
-		byteaArray, textArray, textArray, int8Array, textArray, int8Array, textArray, timeArray,
-		timeArray, timeArray, textArray, textArray, textArray, int8Array, int8Array, byteaArray,
+		int4Array, byteaArray, textArray, textArray, int8Array, textArray, int8Array, textArray,
+		timeArray, timeArray, timeArray, textArray, textArray, textArray, int8Array, int8Array,
+		byteaArray,
 	}
 	for i, kind := range kinds {
 		array(&s.args, kind, m.put, func(b []byte, row *[][]byte) []byte {
-			return appendColumnsOf(b, *row, columnID+i)
+			return appendColumnsOf(b, *row, columnKey+i)
 		})
 	}
-	bytesOf(&s.args, m.gone)
+	addKeys(&s.args, m.gone)
 	return s
 }
 
@@ -319,25 +311,22 @@ func sameColumns(a, b [][]byte, upTo int) bool {
 	return true
 }
 
-// archivedResults gives the results of a snapshot in the order of identity: its first part, with
+// archivedResults gives the results of a snapshot in the order of the primary key: its first part, with
 // what changed while it was taken in place.
 type archivedResults struct {
 	reader *snapshotReader
-	later  map[stream.MatchID][][]byte
-	// left are the identities of later that are still to come.
-	left []stream.MatchID
+	later  map[resultKey][][]byte
+	// left are the keys of later that are still to come.
+	left []resultKey
 	main [][]byte
 	row  [][]byte
 	// held is set while main was not given yet; done after its last.
 	held, done bool
 }
 
-func newArchivedResults(r *snapshotReader, later map[stream.MatchID][][]byte) *archivedResults {
+func newArchivedResults(r *snapshotReader, later map[resultKey][][]byte) *archivedResults {
 	a := &archivedResults{reader: r, later: later}
-	for id := range later {
-		a.left = append(a.left, id)
-	}
-	slices.SortFunc(a.left, func(x, y stream.MatchID) int { return bytes.Compare(x[:], y[:]) })
+	a.left = slices.SortedFunc(maps.Keys(later), resultKey.compare)
 	return a
 }
 
@@ -354,7 +343,7 @@ func (a *archivedResults) advance() (err error) {
 	if len(a.left) > 0 {
 		order = -1
 		if a.held {
-			order = bytes.Compare(a.left[0][:], a.main[columnID])
+			order = a.left[0].compare(archivedKey(a.main))
 		}
 	}
 	if order <= 0 {

@@ -11,10 +11,10 @@ import (
 func TestCommitKeepsEveryColumn(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	left := row(stream.Left, event("l1", "k1", 5), 100*second, 1)
-	right := row(stream.Right, event("r1", "k1", 6), 90*second, 1)
+	left := row(stream.Left, event("l1", "k1", 5), 100*tick, 1)
+	right := row(stream.Right, event("r1", "k1", 6), 90*tick, 1)
 	lone := row(stream.Left, event("l2", "k2", -7), stream.Infinity, 1)
-	grave := row(stream.Right, stream.Event{ID: "r9", Revision: -4, Deleted: true}, 50*second, 1)
+	grave := row(stream.Right, stream.Event{ID: "r9", Revision: -4, Deleted: true}, 50*tick, 1)
 	d := delta(1)
 	d.WatermarkBefore = stream.NegInfinity
 	d.Added = []stream.BufferRow{lone, left, right, grave}

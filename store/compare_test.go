@@ -82,13 +82,13 @@ func (b *bundle) dumpOf(t testing.TB, generation int32) string {
 // busyDelta gives an epoch that writes to every table: epoch 2 moves what epoch 1 wrote.
 func busyDelta(epoch int64) *stream.Delta {
 	d := delta(epoch)
-	left := row(stream.Left, event(fmt.Sprint("l", epoch), "k1", 5), 100*second, epoch)
-	right := row(stream.Right, event(fmt.Sprint("r", epoch), "k1", 6), 90*second, epoch)
-	lone := row(stream.Left, event(fmt.Sprint("m", epoch), "k2", 7), 80*second, epoch)
+	left := row(stream.Left, event(fmt.Sprint("l", epoch), "k1", 5), 100*tick, epoch)
+	right := row(stream.Right, event(fmt.Sprint("r", epoch), "k1", 6), 90*tick, epoch)
+	lone := row(stream.Left, event(fmt.Sprint("m", epoch), "k2", 7), 80*tick, epoch)
 	d.Added = []stream.BufferRow{left, right, lone}
 	if epoch > 1 {
 		id := fmt.Sprint("m", epoch-1)
-		old := row(stream.Left, event(id, "k2", 7), 80*second, epoch-1)
+		old := row(stream.Left, event(id, "k2", 7), 80*tick, epoch-1)
 		d.Retired = []*stream.BufferRow{&old}
 		d.Changes = []stream.Change{
 			moved(only(old, stream.Provisional), stream.Superseded, stream.CauseRevised),
@@ -100,10 +100,10 @@ func busyDelta(epoch int64) *stream.Delta {
 	from := stream.Partition{Side: stream.Right, Source: "csv", Number: 1}
 	d.Corrections = []stream.Correction{{
 		Partition: from, Event: event("late", "k9", 1), Position: "77", Reason: stream.PastHorizon,
-		From: stream.NegInfinity, To: 9 * second,
+		From: stream.NegInfinity, To: 9 * tick,
 	}, {
 		Partition: from, Event: stream.Event{ID: "gone", Revision: 2, Deleted: true},
-		Position: "78", Reason: stream.SealedRevision, From: 8 * second, To: stream.Infinity,
+		Position: "78", Reason: stream.SealedRevision, From: 8 * tick, To: stream.Infinity,
 	}}
 	d.Quarantined = []stream.Quarantined{{
 		Partition: from, Position: "79", Reason: stream.NotJSON, Raw: []byte("\x00\xff{"),

@@ -183,7 +183,7 @@ func TestEveryDamageIsFound(t *testing.T) {
 		loop execute format('alter table %s drop constraint %I', c.t, c.conname); end loop;
 		for c in select table_name as t, column_name as n from information_schema.columns
 			where table_schema = 'tally' and is_nullable = 'NO' and table_name = 'match'
-				and column_name not in ('generation_id', 'shard', 'match_id')
+				and column_name not in ('generation_id', 'shard', 'bucket', 'match_id')
 		loop execute format('alter table tally.%I alter %I drop not null', c.t, c.n); end loop;
 		end $$`)
 	var out strings.Builder

@@ -26,9 +26,9 @@ func (d *decoder) damaged() error { return damageError(d.damage) }
 func (d *decoder) fetched(v [][]byte, needs *stream.Needs, found *stream.Found) {
 	switch part, rest := string(v[0]), v[1:]; part {
 	case "row":
-		found.Rows = append(found.Rows, d.row(rest[:12], rest[24]))
+		found.Rows = append(found.Rows, d.row(rest[:12], rest[25]))
 	case "expired":
-		found.Expired = append(found.Expired, d.row(rest[:12], rest[24]))
+		found.Expired = append(found.Expired, d.row(rest[:12], rest[25]))
 	case "result":
 		found.Results = append(found.Results, d.result(rest[:2], rest[12:]))
 	case "due":
@@ -75,11 +75,11 @@ func bufferName(side, id []byte, added int64) string {
 	return fmt.Sprintf("%s %s, added in epoch %d", side, id, added)
 }
 
-// result takes the columns key, horizon; match_id, kind, status, left_id, left_revision, right_id,
-// right_revision, left_time, right_time, verdict, differences, changed_epoch, row_hash.
+// result takes the columns key, horizon; bucket, match_id, kind, status, left_id, left_revision,
+// right_id, right_revision, left_time, right_time, verdict, differences, changed_epoch, row_hash.
 func (d *decoder) result(head, v [][]byte) stream.Result {
 	if _, whole := d.checkResult(head, v); !whole {
-		d.note("match", fmt.Sprintf("%x", v[0]))
+		d.note("match", fmt.Sprintf("%x", v[1]))
 	}
 	return d.decodeResult(head, v)
 }
@@ -88,35 +88,35 @@ func (d *decoder) result(head, v [][]byte) stream.Result {
 func (d *decoder) decodeResult(head, v [][]byte) stream.Result {
 	keep := d.texts.keep
 	return stream.Result{
-		MatchID:     stream.MatchID(v[0]),
+		MatchID:     stream.MatchID(v[1]),
 		Key:         keep(head[0]),
 		Horizon:     readTime(head[1]),
-		Kind:        kindOf(v[1]),
-		Status:      statusOf(v[2]),
-		Verdict:     verdictOf(v[9]),
-		Left:        stream.Member{ID: keep(v[3]), Revision: readInt8(v[4]), Time: readTime(v[7])},
-		Right:       stream.Member{ID: keep(v[5]), Revision: readInt8(v[6]), Time: readTime(v[8])},
-		Differences: keep(v[10]),
+		Kind:        kindOf(v[2]),
+		Status:      statusOf(v[3]),
+		Verdict:     verdictOf(v[10]),
+		Left:        stream.Member{ID: keep(v[4]), Revision: readInt8(v[5]), Time: readTime(v[8])},
+		Right:       stream.Member{ID: keep(v[6]), Revision: readInt8(v[7]), Time: readTime(v[9])},
+		Differences: keep(v[11]),
 	}
 }
 
 // checkResult compares both halves of a result's hash, and gives the first, of what the row says.
 func (d *decoder) checkResult(head, v [][]byte) (said rowHash, whole bool) {
 	said, standing := d.hashResult(head, v)
-	hash := v[12]
+	hash := v[13]
 	return said, bytes.Equal(said[:], hash[:16]) && bytes.Equal(standing[:], hash[16:])
 }
 
 // hashResult gives both halves of the hash that a result should have.
 func (d *decoder) hashResult(head, v [][]byte) (said, standing rowHash) {
 	d.buf = d.appendOwn(d.buf[:0])
-	d.buf = appendColumnsOf(d.buf, v, 0, 1, 3, 4, 5, 6)
+	d.buf = appendColumnsOf(d.buf, v, 0, 1, 2, 4, 5, 6, 7)
 	d.buf = appendColumnsOf(d.buf, head, 0)
-	d.buf = appendColumnsOf(d.buf, v, 7, 8)
+	d.buf = appendColumnsOf(d.buf, v, 8, 9)
 	d.buf = appendColumnsOf(d.buf, head, 1)
-	d.buf = appendColumnsOf(d.buf, v, 9, 10)
+	d.buf = appendColumnsOf(d.buf, v, 10, 11)
 	said = hashColumns(d.buf)
-	d.buf = appendColumnsOf(d.buf[:0], v, 0, 2, 11)
+	d.buf = appendColumnsOf(d.buf[:0], v, 1, 3, 12)
 	return said, hashColumns(d.buf)
 }
 

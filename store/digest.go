@@ -84,6 +84,7 @@ func (h *Shard) appendBufferColumns(b []byte, r *stream.BufferRow) []byte {
 func (h *Shard) appendSaid(b []byte, r *stream.Result) []byte {
 	b = appendInt4(b, h.generation)
 	b = appendInt4(b, h.shard)
+	b = appendInt4(b, bucketOf(r))
 	b = appendBytes(b, r.MatchID[:])
 	b = appendText(b, r.Kind)
 	b = appendTextOrNull(b, r.Left.ID)

@@ -75,7 +75,7 @@ func (h *Shard) hashChanges(e *Epoch) {
 		c.said = append(c.said, hashColumns(c.scratch))
 		c.order = append(c.order, sortKey{binary.BigEndian.Uint64(r.MatchID[:]), int32(i)})
 	}
-	sortByIdentity(c.order, d)
+	sortChanges(c.order, d)
 	output := sha256.New()
 	for _, k := range c.order {
 		r := &d.Changes[k.index]
@@ -85,7 +85,8 @@ func (h *Shard) hashChanges(e *Epoch) {
 	output.Sum(e.manifest.output[:0])
 }
 
-func sortByIdentity(order []sortKey, d *stream.Delta) {
+// sortChanges sorts changes by a prefix of what their identities decide, and by those.
+func sortChanges(order []sortKey, d *stream.Delta) {
 	slices.SortFunc(order, func(a, b sortKey) int {
 		if a.prefix != b.prefix {
 			return cmp.Compare(a.prefix, b.prefix)
@@ -103,15 +104,14 @@ func (h *Shard) encodeResults(e *Epoch) {
 	var upserts []change
 	for i := range d.Changes {
 		if d.Changes[i].Fresh && !e.upsertAll {
-			id := &d.Changes[i].MatchID
-			c.order = append(c.order, sortKey{binary.BigEndian.Uint64(id[:]), int32(i)})
+			c.order = append(c.order, sortKey{keyPrefix(&d.Changes[i].Result), int32(i)})
 		} else {
 			upserts = append(upserts, change{&d.Changes[i], int32(i)})
 		}
 	}
 	if len(c.order) > 0 {
 		c.transition = h.encodeTransitions(c.transition, c.order, d)
-		sortByIdentity(c.order, d)
+		sortChanges(c.order, d)
 		c.match = h.encodeMatches(c.match, c, d)
 	}
 	e.statements = h.encodeStatements(d, upserts, c)
@@ -159,7 +159,7 @@ func (h *Shard) encodeMatches(b []byte, c *copies, d *stream.Delta) []byte {
 	b = append(b, copyHeader...)
 	for _, k := range c.order {
 		r := &d.Changes[k.index]
-		b = appendColumns(b, 18)
+		b = appendColumns(b, 19)
 		b = h.appendSaid(b, &r.Result)
 		b = appendText(b, r.Status)
 		b = appendInt8(b, d.Epoch)
@@ -183,11 +183,12 @@ func (h *Shard) encodeTransitions(b []byte, order []sortKey, d *stream.Delta) []
 	b = append(b, copyHeader...)
 	for _, k := range order {
 		r := &d.Changes[k.index]
-		b = appendColumns(b, 7)
+		b = appendColumns(b, 8)
 		b = appendInt4(b, h.generation)
 		b = appendInt4(b, h.shard)
 		b = appendInt8(b, d.Epoch)
 		b = appendInt4(b, k.index)
+		b = appendInt4(b, bucketOf(&r.Result))
 		b = appendBytes(b, r.MatchID[:])
 		b = appendText(b, r.Status)
 		b = appendText(b, r.Cause)
@@ -228,6 +229,12 @@ func attributesOf(e *stream.Event) string {
 		return "{}"
 	}
 	return e.Attributes
+}
+
+// keyPrefix gives the first bytes of a result's primary key within the shard, in its order.
+func keyPrefix(r *stream.Result) uint64 {
+	bucket := uint32(bucketOf(r)) ^ 1<<31 // the lowest first
+	return uint64(bucket)<<32 | uint64(binary.BigEndian.Uint32(r.MatchID[:]))
 }
 
 func textPrefix(s string) uint64 {

@@ -74,12 +74,16 @@ func (h *Shard) encodeRetired(d *stream.Delta) statement {
 
 func (h *Shard) encodeUpserts(d *stream.Delta, rows []change, hashes *copies) statement {
 	slices.SortFunc(rows, func(a, b change) int {
-		return bytes.Compare(a.MatchID[:], b.MatchID[:])
+		return cmp.Or(cmp.Compare(bucketOf(&a.Result), bucketOf(&b.Result)),
+			bytes.Compare(a.MatchID[:], b.MatchID[:]))
 	})
 	s := h.statement("epoch_upsert")
 	a := &s.args
 	a.int8(d.Epoch)
 	array(a, int4Array, rows, func(b []byte, c *change) []byte { return appendInt4(b, c.ordinal) })
+	array(a, int4Array, rows, func(b []byte, c *change) []byte {
+		return appendInt4(b, bucketOf(&c.Result))
+	})
 	array(a, byteaArray, rows, func(b []byte, c *change) []byte {
 		return appendBytes(b, c.MatchID[:])
 	})

@@ -15,15 +15,15 @@ import (
 func TestFetch(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	l1 := row(stream.Left, event("l1", "k1", 1), 5*second, 1)
-	r0 := row(stream.Right, event("r0", "k1", 1), 4*second, 1)
-	r1 := row(stream.Right, event("r1", "k1", 6), 50*second, 1)
-	l2 := row(stream.Left, event("l2", "k2", 7), 20*second, 1)
-	old := row(stream.Left, event("l3", "k2", 7), 20*second, 1)
-	l3 := row(stream.Left, event("l3", "k2", 8), 21*second, 2)
+	l1 := row(stream.Left, event("l1", "k1", 1), 5*tick, 1)
+	r0 := row(stream.Right, event("r0", "k1", 1), 4*tick, 1)
+	r1 := row(stream.Right, event("r1", "k1", 6), 50*tick, 1)
+	l2 := row(stream.Left, event("l2", "k2", 7), 20*tick, 1)
+	old := row(stream.Left, event("l3", "k2", 7), 20*tick, 1)
+	l3 := row(stream.Left, event("l3", "k2", 8), 21*tick, 2)
 	l3.Revision = 2
 	x1 := row(stream.Left, stream.Event{ID: "x1", Revision: 1, Deleted: true, Attributes: "{}"},
-		22*second, 1)
+		22*tick, 1)
 	x2 := row(stream.Right, stream.Event{ID: "x1", Revision: 1, Deleted: true, Attributes: "{}"},
 		stream.Infinity, 1)
 	first := delta(1)
@@ -80,65 +80,65 @@ func TestFetch(t *testing.T) {
 			"no duplicates",
 			stream.Needs{
 				IDs: [2][]string{{"l2", "l3", "x1"}, {"r1"}}, Keys: []string{"k1", "k2"},
-				Due: []stream.Range{{From: 0, To: 30 * second}}, DueMax: 10, Keeps: [2]bool{true, false},
+				Due: []stream.Range{{From: 0, To: 30 * tick}}, DueMax: 10, Keeps: [2]bool{true, false},
 			},
 			[]stream.BufferRow{r1, l2, l3, x1},
 			append(ghosts, lone),
-			[]stream.Micros{30 * second},
+			[]stream.Micros{30 * tick},
 			[]stream.BufferRow{x1},
 		},
 		{
-			"due is half open", due(10, stream.Range{From: 20 * second, To: 21 * second}),
+			"due is half open", due(10, stream.Range{From: 20 * tick, To: 21 * tick}),
 			[]stream.BufferRow{l2, l3},
 			[]stream.Result{lone},
-			[]stream.Micros{21 * second},
+			[]stream.Micros{21 * tick},
 			nil,
 		},
 		{
 			"a side that keeps nothing",
 			stream.Needs{
-				Due: []stream.Range{{From: 20 * second, To: 22 * second}}, DueMax: 10,
+				Due: []stream.Range{{From: 20 * tick, To: 22 * tick}}, DueMax: 10,
 				Keeps: [2]bool{false, true},
 			},
 			nil, nil,
-			[]stream.Micros{22 * second},
+			[]stream.Micros{22 * tick},
 			[]stream.BufferRow{l2, l3},
 		},
 		{
 			"a window that closes over a result", due(10, stream.Range{},
-				stream.Range{From: 20 * second, To: 21 * second}),
+				stream.Range{From: 20 * tick, To: 21 * tick}),
 			nil, nil,
-			[]stream.Micros{0, 21 * second},
+			[]stream.Micros{0, 21 * tick},
 			nil,
 		},
 		{
 			"a window that closes over nothing", due(10, stream.Range{},
-				stream.Range{From: 21 * second, To: 22 * second}),
+				stream.Range{From: 21 * tick, To: 22 * tick}),
 			[]stream.BufferRow{l2, l3},
 			[]stream.Result{lone},
-			[]stream.Micros{0, 22 * second},
+			[]stream.Micros{0, 22 * tick},
 			nil,
 		},
 		{
 			"due is cut", due(1, stream.Range{From: stream.NegInfinity, To: stream.Infinity},
-				stream.Range{From: 22 * second, To: 23 * second}, stream.Range{From: 0, To: 1}),
+				stream.Range{From: 22 * tick, To: 23 * tick}, stream.Range{From: 0, To: 1}),
 			[]stream.BufferRow{l2, l3},
 			[]stream.Result{lone},
-			[]stream.Micros{20*second + 1, 22*second + 1, 1},
+			[]stream.Micros{20*tick + 1, 22*tick + 1, 1},
 			nil,
 		},
 		{
-			"due to infinity", due(10, stream.Range{From: 22*second + 1, To: stream.Infinity}),
+			"due to infinity", due(10, stream.Range{From: 22*tick + 1, To: stream.Infinity}),
 			nil, nil,
 			[]stream.Micros{stream.Infinity},
 			[]stream.BufferRow{r1},
 		},
 	} {
-		found, clock, err := b.shard.Fetch(t.Context(), c.needs, 10*second)
+		found, clock, err := b.shard.Fetch(t.Context(), c.needs, 10*tick)
 		if err != nil {
 			t.Fatalf("%s: %v", c.name, err)
 		}
-		if clock < 1_700_000_000*second {
+		if clock < 1_700_000_000_000_000 {
 			t.Errorf("%s: the clock says %s", c.name, clock)
 		}
 		t.Log(c.name)
@@ -149,7 +149,7 @@ func TestFetch(t *testing.T) {
 			t.Errorf("%s: due to %v, want %v", c.name, found.DueTo, c.dueTo)
 		}
 	}
-	found, err := b.shard.Load(t.Context(), 10*second)
+	found, err := b.shard.Load(t.Context(), 10*tick)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,12 +164,12 @@ func TestFetchFindsWhatWasWithdrawnByHand(t *testing.T) {
 	b := setup(t)
 	commit(t, b.shard, busyDelta(1), busyDelta(2))
 	needs := stream.Needs{Results: [2][]string{{"l1"}, nil}}
-	found, _, err := b.shard.Fetch(t.Context(), needs, 2*second)
+	found, _, err := b.shard.Fetch(t.Context(), needs, 2*tick)
 	if err != nil || len(found.Results) != 1 {
 		t.Fatalf("%d results, %v", len(found.Results), err)
 	}
 	b.exec(t, "update tally.match set status = 'superseded' where left_id = 'l1'")
-	if _, _, err := b.shard.Fetch(t.Context(), needs, 2*second); !errors.Is(err, store.ErrDamaged) {
+	if _, _, err := b.shard.Fetch(t.Context(), needs, 2*tick); !errors.Is(err, store.ErrDamaged) {
 		t.Errorf("fetch: %v", err)
 	}
 }

@@ -34,16 +34,17 @@ func (h *Shard) Spill(ctx context.Context, watermark stream.Micros) error {
 // ResultIDs gives the members of every active result to yield, one after the other, in short
 // statements: what is activated meanwhile may be missing.
 func (h *Shard) ResultIDs(ctx context.Context, yield func(stream.Side, string)) error {
-	last := []byte{}
+	bucket, last := firstKey.bucket, firstKey.id[:]
 	for {
-		rows, err := h.store.pool.Query(ctx, h.store.sql("result_ids"), h.generation, h.shard, last)
+		rows, err := h.store.pool.Query(ctx, h.store.sql("result_ids"), h.generation, h.shard, bucket,
+			last)
 		if err != nil {
 			return fmt.Errorf("read the ids of results of shard %d: %w", h.shard, err)
 		}
 		var id []byte
 		var left, right *string
 		var status stream.Status
-		tag, err := pgx.ForEachRow(rows, []any{&id, &left, &right, &status}, func() error {
+		tag, err := pgx.ForEachRow(rows, []any{&bucket, &id, &left, &right, &status}, func() error {
 			if status.Active() && left != nil {
 				yield(stream.Left, *left)
 			}

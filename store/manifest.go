@@ -1,11 +1,13 @@
 package store
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
 
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgtype"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -137,4 +139,24 @@ func describeSources(progress []stream.Progress) string {
 		panic(fmt.Sprintf("store: describe sources %v: %v", list, err))
 	}
 	return string(text)
+}
+
+// readOutput takes the transitions of an epoch as they are stored into its record: their counts and
+// their digest. It gives how many there are.
+func (h *Shard) readOutput(
+	ctx context.Context, conn *pgconn.PgConn, d *stream.Delta, m *manifest,
+) (n int64, err error) {
+	s := h.statement("epoch_output")
+	s.args.int8(d.Epoch)
+	output := sha256.New()
+	var scratch []byte
+	err = readAll(ctx, conn, s, func(v [][]byte) {
+		id, to := stream.MatchID(v[0]), stream.Status(v[1])
+		scratch = appendOutput(scratch[:0], &id, to, stream.Reason(v[2]), v[3])
+		output.Write(scratch)
+		d.Counts.Count(to)
+		n++
+	})
+	output.Sum(m.output[:0])
+	return n, err
 }

@@ -2,7 +2,6 @@ package store
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 
@@ -298,21 +297,11 @@ func (t *promotion) seal(ctx context.Context, shard int32) error {
 		return err
 	}
 	conn := t.tx.Conn().PgConn()
-	s := h.statement("restore_outputs")
-	s.args.int8(d.Epoch)
-	output := sha256.New()
-	var scratch []byte
-	err = readAll(ctx, conn, s, func(v [][]byte) {
-		id, to := stream.MatchID(v[0]), stream.Status(v[1])
-		scratch = appendOutput(scratch[:0], &id, to, stream.Reason(v[2]), v[3])
-		output.Write(scratch)
-		d.Counts.Count(to)
-		t.done.Changes++
-	})
+	n, err := h.readOutput(ctx, conn, d, m)
 	if err != nil {
 		return err
 	}
-	output.Sum(m.output[:0])
+	t.done.Changes += n
 	notify := statement{name: "epoch_notify", sql: t.store.sql("epoch_notify")}
 	notify.args.text(fmt.Sprintf(`{"generation": %d, "shard": %d, "epoch": %d}`,
 		h.generation, shard, d.Epoch))

@@ -59,7 +59,7 @@ func rebuildWithin(
 func closing(epochs []*stream.Delta) *stream.Delta {
 	newest := epochs[len(epochs)-1]
 	d := delta(newest.Epoch + 1)
-	d.WatermarkAfter = 200 * second
+	d.WatermarkAfter = 200 * tick
 	for _, e := range epochs {
 		for i := range e.Added[:2] {
 			d.Expired = append(d.Expired, &e.Added[i])
@@ -253,7 +253,7 @@ func TestPromoteAndBack(t *testing.T) {
 	d := busyDelta(5)
 	d.Changes = d.Changes[len(d.Changes)-2:]
 	d.Retired, d.Counts.Superseded, d.Counts.Buffered = nil, 0, 10
-	d.WatermarkBefore = 3 * second
+	d.WatermarkBefore = 3 * tick
 	commit(t, h, d)
 	r.wantServed(t, r.actives(t, r.candidate))
 	if done := r.promote(t, r.base); done.Epoch != 6 {
@@ -337,7 +337,7 @@ func TestMergeBrokenAtEveryStatement(t *testing.T) {
 	breakEverywhere(t, 2*statements-1, func(
 		t *testing.T, b *bundle, s *store.Store, br *breaker, name string,
 	) {
-		r := rebuildWithin(t, b, name, 2, stream.Range{From: 4 * second, To: 8 * second})
+		r := rebuildWithin(t, b, name, 2, stream.Range{From: 4 * tick, To: 8 * tick})
 		before, after := r.actives(t, r.base), r.actives(t, r.candidate)
 		_, err := s.Promote(br.arm(t), r.promotion(r.candidate))
 		where := br.disarm()

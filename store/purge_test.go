@@ -40,13 +40,13 @@ func passing(epoch int64) *stream.Delta {
 func expiring(epoch int64, i int) stream.BufferRow {
 	e := event(fmt.Sprintf("e%d-%d", epoch, i), "k1", 5)
 	e.Attributes = `{"filler":"` + strings.Repeat(fmt.Sprint(i%10), 1500) + `"}`
-	return row(stream.Left, e, stream.Micros(epoch+2)*second, epoch)
+	return row(stream.Left, e, stream.Micros(epoch+2)*tick, epoch)
 }
 
 func replaced(epoch int64, i int) stream.BufferRow {
 	e := event(fmt.Sprintf("r%d", i), "k2", 5)
 	e.Revision = epoch
-	return row(stream.Right, e, 100_000*second, epoch)
+	return row(stream.Right, e, 100_000*tick, epoch)
 }
 
 // purge runs a purge to its end and gives how many rows went. It is nil when there was nothing.

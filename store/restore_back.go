@@ -1,9 +1,7 @@
 package store
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 
@@ -200,6 +198,8 @@ func (b *backStep) statements() []statement {
 	results.args.int8(b.delta.Epoch)
 	damaged := b.plan.damagedResults()
 	bytesOf(&results.args, damaged)
+	said := h.statement("restore_said")
+	bytesOf(&said.args, damaged)
 	aside := h.statement("restore_aside")
 	aside.args.int8(to)
 	b.addChain(&aside)
@@ -208,7 +208,8 @@ func (b *backStep) statements() []statement {
 		{name: "epoch_settings", sql: h.store.sql("epoch_settings")},
 		{name: "scan_settings", sql: h.store.sql("scan_settings")},
 		{name: "clock", sql: h.store.sql("clock")},
-		fence, manifests, buffer, h.statement("restore_offsets"), results, aside,
+		fence, manifests, buffer, h.statement("restore_offsets"), results,
+		said, aside,
 	}
 	if len(b.delta.Progress) > 0 {
 		list = append(list, h.encodeOffsets(&b.delta))
@@ -236,9 +237,6 @@ func (b *backStep) note() statement {
 // into the record.
 func (b *backStep) readBack(ctx context.Context, conn *pgconn.PgConn) error {
 	h := b.shard
-	if err := b.takeSaid(ctx, conn); err != nil {
-		return err
-	}
 	dec := decoder{shard: h}
 	err := readAll(ctx, conn, h.loadRows(b.to.after), func(v [][]byte) {
 		dec.row(v[:12], v[12])
@@ -249,45 +247,6 @@ func (b *backStep) readBack(ctx context.Context, conn *pgconn.PgConn) error {
 	if dec.live != b.to.live || len(dec.damage) > 0 {
 		return fmt.Errorf("%w: the buffer is not what it was after epoch %d", ErrDamaged, b.to.epoch)
 	}
-	s := h.statement("restore_outputs")
-	s.args.int8(b.delta.Epoch)
-	output, n := sha256.New(), &b.delta.Counts
-	var scratch []byte
-	err = readAll(ctx, conn, s, func(v [][]byte) {
-		id, to := stream.MatchID(v[0]), stream.Status(v[1])
-		scratch = appendOutput(scratch[:0], &id, to, stream.Reason(v[2]), v[3])
-		output.Write(scratch)
-		n.Count(to)
-	})
-	output.Sum(b.manifest.output[:0])
+	_, err = h.readOutput(ctx, conn, &b.delta, &b.manifest)
 	return err
-}
-
-// takeSaid takes what damaged rows say that are withdrawn now: the replay writes them whole.
-func (b *backStep) takeSaid(ctx context.Context, conn *pgconn.PgConn) error {
-	damaged := b.plan.damagedResults()
-	if len(damaged) == 0 {
-		return nil
-	}
-	h := b.shard
-	s := h.statement("verify_results_by_id")
-	bytesOf(&s.args, damaged)
-	var ids []stream.MatchID
-	var hashes []rowHash
-	dec := decoder{shard: h}
-	err := readAll(ctx, conn, s, func(v [][]byte) {
-		said, _ := dec.hashResult(v[:2], v[2:])
-		if !bytes.Equal(said[:], v[14][:16]) {
-			ids, hashes = append(ids, stream.MatchID(v[2])), append(hashes, said)
-		}
-	})
-	if err != nil || len(ids) == 0 {
-		return err
-	}
-	take := h.statement("restore_said")
-	bytesOf(&take.args, ids)
-	array(&take.args, byteaArray, hashes, func(out []byte, hash *rowHash) []byte {
-		return appendBytes(out, hash[:])
-	})
-	return h.store.run(ctx, conn, []statement{take}, nil)
 }

@@ -11,8 +11,8 @@ import (
 func TestTheNextAttemptGoesOnFromTheCommit(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
-	left := row(stream.Left, event("l1", "k1", 5), 100*second, 1)
-	right := row(stream.Right, event("r1", "k1", 6), 90*second, 2)
+	left := row(stream.Left, event("l1", "k1", 5), 100*tick, 1)
+	right := row(stream.Right, event("r1", "k1", 6), 90*tick, 2)
 	first, next := delta(1), delta(2)
 	first.Added = []stream.BufferRow{left}
 	first.Changes = []stream.Change{fresh(only(left, stream.Provisional), stream.CauseUnmatched)}
@@ -26,7 +26,7 @@ func TestTheNextAttemptGoesOnFromTheCommit(t *testing.T) {
 	state := b.take(t, b.Store).State
 	want := next.Progress[0]
 	want.From = state.Progress[0].From // how far the last epoch had found it is history
-	if state.Epoch != 2 || state.Watermark != 2*second || state.Buffered != next.Counts.Buffered {
+	if state.Epoch != 2 || state.Watermark != 2*tick || state.Buffered != next.Counts.Buffered {
 		t.Errorf("the next attempt begins at %+v", state)
 	}
 	if !reflect.DeepEqual(state.Progress, []stream.Progress{want}) {

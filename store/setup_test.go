@@ -15,8 +15,8 @@ import (
 
 func TestMain(m *testing.M) { testenv.Main(m) }
 
-// second is the event-time unit of the tests.
-const second = stream.Micros(1_000_000)
+// tick is the event-time unit of the tests: so long that their results are in many buckets.
+const tick = stream.Micros(10 * 60 * 1_000_000)
 
 // bundle is one registered shard, taken by one attempt.
 type bundle struct {
@@ -93,7 +93,7 @@ func commit(t testing.TB, h *store.Shard, deltas ...*stream.Delta) {
 // event gives a live event with an id and key, at n seconds.
 func event(id, key string, n int) stream.Event {
 	return stream.Event{
-		ID: id, Revision: 1, Key: key, Time: stream.Micros(n) * second, HasTime: true,
+		ID: id, Revision: 1, Key: key, Time: stream.Micros(n) * tick, HasTime: true,
 		Attributes: fmt.Sprintf(`{"amount":"%d.10"}`, n),
 	}
 }
@@ -148,12 +148,12 @@ func moved(r stream.Result, to stream.Status, cause stream.Reason) stream.Change
 func delta(epoch int64) *stream.Delta {
 	return &stream.Delta{
 		Epoch: epoch, Clock: 1_750_000_000_123_456,
-		WatermarkBefore: stream.Micros(epoch-1) * second,
-		WatermarkAfter:  stream.Micros(epoch) * second,
+		WatermarkBefore: stream.Micros(epoch-1) * tick,
+		WatermarkAfter:  stream.Micros(epoch) * tick,
 		Progress: []stream.Progress{{
 			Partition: stream.Partition{Side: stream.Left, Source: "file", Number: 3},
 			From:      fmt.Sprint((epoch - 1) * 100), To: fmt.Sprint(epoch * 100),
-			Watermark: stream.Micros(epoch) * second, LastEventAt: 1_750_000_000_123_456,
+			Watermark: stream.Micros(epoch) * tick, LastEventAt: 1_750_000_000_123_456,
 			Identity: "head 1",
 		}},
 	}

@@ -134,14 +134,14 @@ func (p *snapshotter) add(v [][]byte) {
 
 // results writes all results.
 func (p *snapshotter) results(ctx context.Context) error {
-	last := []byte{}
+	last := firstKey
 	return p.table(partMatch, func() error {
 		s := p.statement("archive_matches")
-		s.args.bytea(last)
+		addKey(&s.args, last)
 		after := last
 		err := p.query(ctx, s, p.reset, func(v [][]byte) {
 			p.addResult(v)
-			after = append(after[:0:0], v[2]...)
+			after = archivedKey(v)
 		})
 		last = after
 		return err
@@ -149,9 +149,9 @@ func (p *snapshotter) results(ctx context.Context) error {
 }
 
 func (p *snapshotter) addResult(v [][]byte) {
-	if said, standing := hashArchivedResult(v); !bytes.Equal(v[17], append(said[:], standing[:]...)) {
+	if said, standing := hashArchivedResult(v); !bytes.Equal(v[columnHash], append(said[:], standing[:]...)) {
 		p.damage = append(p.damage, Damage{
-			"match", fmt.Sprintf("%x", v[2]), "its row_hash is not that of its columns",
+			"match", fmt.Sprintf("%x", v[columnKey+1]), "its row_hash is not that of its columns",
 		})
 	}
 	p.add(v)
@@ -159,8 +159,8 @@ func (p *snapshotter) addResult(v [][]byte) {
 
 // hashArchivedResult hashes the columns of archive_matches.
 func hashArchivedResult(v [][]byte) (said, standing rowHash) {
-	said = hashColumns(appendColumnsOf(nil, v, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13))
-	return said, hashColumns(appendColumnsOf(nil, v, 2, 14, 16))
+	said = hashColumns(appendColumnsOf(nil, v, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14))
+	return said, hashColumns(appendColumnsOf(nil, v, columnKey+1, columnTold, columnChanged))
 }
 
 // catchUp writes the results that changed after an epoch, until few are left to write, and gives

@@ -12,12 +12,12 @@ import (
 // A snapshot is a line of JSON that says what it is of; then tables, each a line of JSON that names
 // it and a binary COPY of its rows, whose values are the very bytes that the hashes are over; and
 // then a line of JSON that says which epoch all of it is of. A table may come in several parts; of
-// a result that is in more than one of them, the last counts. The results of each part come in the
-// order of identity, but for the last part.
+// a result that is in more than one of them, the last counts. The results of the first part come in
+// the order of their primary key.
 
 const (
 	snapshotFormat  = "tally snapshot"
-	snapshotVersion = 1
+	snapshotVersion = 2
 
 	partMatch    = "match"
 	partManifest = "epoch"

@@ -64,7 +64,7 @@ func (b *bundle) outcome(t testing.TB) string {
 func mixed(epoch int64) *stream.Delta {
 	d := busyDelta(epoch)
 	waits := func(e int64) stream.BufferRow {
-		return row(stream.Left, event(fmt.Sprint("w", e), "k3", 5), 100*second, e)
+		return row(stream.Left, event(fmt.Sprint("w", e), "k3", 5), 100*tick, e)
 	}
 	d.Added = append(d.Added, waits(epoch))
 	d.Counts.Buffered += epoch
@@ -72,7 +72,7 @@ func mixed(epoch int64) *stream.Delta {
 	d.Counts.ProvisionalOpened++
 	if epoch > 2 {
 		old := waits(epoch - 2)
-		partner := row(stream.Right, event(fmt.Sprint("p", epoch-2), "k3", 5), 100*second, epoch)
+		partner := row(stream.Right, event(fmt.Sprint("p", epoch-2), "k3", 5), 100*tick, epoch)
 		d.Added = append(d.Added, partner)
 		d.Changes = slices.Insert(d.Changes, 0,
 			moved(only(old, stream.Provisional), stream.Retracted, stream.CausePartnerArrived))
@@ -154,18 +154,20 @@ func TestArchiveRepairs(t *testing.T) {
 		"a buffer row too many": `insert into tally.buffer select generation_id, shard, side, 'x',
 			revision, key, event_time, deleted, attributes, horizon, source, partition, position,
 			added_epoch, retired_epoch, spilled, row_hash from tally.buffer where id = 'l2'`,
-		"the buffer empty":    "delete from tally.buffer",
-		"a result gone":       "delete from tally.match where left_id = 'l2'",
-		"a moved result gone": "delete from tally.match where left_id = 'w5' and right_id is null",
-		"a result edited":     "update tally.match set key = 'other' where left_id = 'l3'",
-		"a result's epoch":    "update tally.match set opened_epoch = 1 where left_id = 'l3'",
+		"the buffer empty":        "delete from tally.buffer",
+		"a result gone":           "delete from tally.match where left_id = 'l2'",
+		"a moved result gone":     "delete from tally.match where left_id = 'w5' and right_id is null",
+		"a result edited":         "update tally.match set key = 'other' where left_id = 'l3'",
+		"a result's bucket":       "update tally.match set bucket = bucket + 1 where left_id = 'l3'",
+		"a newer result's bucket": "update tally.match set bucket = bucket - 1 where left_id = 'l8'",
+		"a result's epoch":        "update tally.match set opened_epoch = 1 where left_id = 'l3'",
 		"a newer result's status": `update tally.match set status = 'superseded'
 			where left_id = 'l8'`,
 		"a newer result edited": "update tally.match set key = 'other' where left_id = 'l8'",
 		"a moved result edited": `update tally.match set key = 'other'
 			where left_id = 'w5' and right_id is null`,
 		"a result too many": `insert into tally.match select generation_id, shard,
-			sha256(match_id), kind, status, left_id, left_revision, right_id, right_revision, key,
+			bucket, sha256(match_id), kind, status, left_id, left_revision, right_id, right_revision, key,
 			left_time, right_time, horizon, verdict, differences, opened_epoch, changed_epoch,
 			row_hash from tally.match where left_id = 'l2'`,
 		"results gone":         "delete from tally.match",
@@ -286,7 +288,7 @@ func TestArchiveRefusesOthers(t *testing.T) {
 		{`"shard":0`, `"shard":1`},
 		{`"reconciliation":"payments"`, `"reconciliation":"others"`},
 		{`"rule_version":"v1"`, `"rule_version":"v2"`},
-		{`"version":1`, `"version":2`},
+		{`"version":2`, `"version":1`},
 		{`{"end":{"epoch":5`, `{"end":{"epoch":4`},
 	} {
 		if !bytes.Contains(file, []byte(c[0])) {

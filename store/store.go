@@ -188,5 +188,5 @@ var statementNames = []string{
 	"validate_outside", "validate_lock", "validate_store", "validate_newest", "validate_accept",
 	"restore_shard", "missing_shard", "restore_number", "restore_fence", "restore_buffer",
 	"restore_offsets", "restore_results", "restore_said", "restore_aside", "restore_released", "restore_manifests", "restore_attempts", "restore_note",
-	"restore_outputs",
+	"epoch_output",
 }

@@ -30,7 +30,7 @@ func (s *story) watermark(epoch int64) stream.Micros {
 	if epoch == 0 {
 		return stream.NegInfinity
 	}
-	return stream.Micros(epoch)*second + odd
+	return stream.Micros(epoch)*tick + odd
 }
 
 func (s *story) next() *stream.Delta {
@@ -147,10 +147,10 @@ func (s *story) setAside(d *stream.Delta) {
 	from := stream.Partition{Side: stream.Right, Source: "csv \u00e9", Number: 1}
 	d.Corrections = []stream.Correction{{
 		Partition: from, Event: event("late", "k9", 1), Position: "77", Reason: stream.PastHorizon,
-		From: stream.NegInfinity, To: 9 * second,
+		From: stream.NegInfinity, To: 9 * tick,
 	}, {
 		Partition: from, Event: stream.Event{ID: "gone", Revision: 2, Deleted: true},
-		Position: "78", Reason: stream.SealedRevision, From: 8 * second, To: stream.Infinity,
+		Position: "78", Reason: stream.SealedRevision, From: 8 * tick, To: stream.Infinity,
 	}}
 	d.Quarantined = []stream.Quarantined{{
 		Partition: from, Position: "79", Reason: stream.NotJSON, Raw: []byte("\x00\xff{"),

@@ -27,7 +27,7 @@ func rightRow(n int, key string) stream.BufferRow { return half(stream.Right, n,
 
 func half(side stream.Side, n, at int, key string) stream.BufferRow {
 	id := fmt.Sprintf("%c%d", side.String()[0], n)
-	return row(side, event(id, key, at), stream.Micros(at+10)*second, 1)
+	return row(side, event(id, key, at), stream.Micros(at+10)*tick, 1)
 }
 
 // stand is where a generation stands: its rows and results, at one watermark and position.
@@ -81,10 +81,10 @@ func (s *stand) change(id string, do func(*stream.Result)) *stand {
 func (s *stand) epochs() (*stream.Delta, *stream.Delta) {
 	first, moved := delta(1), delta(2)
 	first.Added = slices.Concat(s.left, s.right)
-	first.WatermarkBefore, first.WatermarkAfter = stream.NegInfinity, second
+	first.WatermarkBefore, first.WatermarkAfter = stream.NegInfinity, tick
 	n := int64(len(first.Added))
 	first.Counts = stream.Counts{Read: n, Accepted: n, Buffered: n}
-	moved.WatermarkBefore, moved.WatermarkAfter = second, stream.Micros(s.watermark)*second
+	moved.WatermarkBefore, moved.WatermarkAfter = tick, stream.Micros(s.watermark)*tick
 	for i := range first.Added {
 		if r := &first.Added[i]; r.Horizon < moved.WatermarkAfter {
 			moved.Expired = append(moved.Expired, r)
@@ -136,7 +136,7 @@ func setupContest(t testing.TB, base, candidate *stand) *contest {
 	c.candidate = c.register(t, "candidate", 1)
 	c.exec(t, `delete from SCHEMA.serving where generation_id = $1`, c.candidate)
 	c.exec(t, `update SCHEMA.generation set status = 'candidate', reconciliation = 'payments',
-		base = $2, catch_up = '{"watermark": "1970-01-01T00:00:02Z", "partitions": []}'
+		base = $2, catch_up = '{"watermark": "1970-01-01T00:20:00Z", "partitions": []}'
 		where generation_id = $1`, c.candidate, c.generation)
 	for generation, s := range map[int32]*stand{c.generation: base, c.candidate: candidate} {
 		h, err := c.Take(t.Context(), generation, 0, "host/1")
@@ -235,11 +235,11 @@ func (s *stand) again() *stand {
 	return s
 }
 
-// interval makes the candidate one of [12s, 13s), with a window of a second: results with a time in
-// [11s, 14s).
+// interval makes the candidate one of ticks [12, 13), with a window of a tick: results with a time in
+// [11, 14).
 const interval = `update SCHEMA.generation set kind = 'interval',
-	interval_from = to_timestamp(12), interval_to = to_timestamp(13),
-	rule = '{"join": "full", "before_us": 0, "after_us": 1000000}'`
+	interval_from = to_timestamp(12 * 600), interval_to = to_timestamp(13 * 600),
+	rule = '{"join": "full", "before_us": 0, "after_us": 600000000}'`
 
 const otherRule = `update SCHEMA.generation set rule_version = 'v2', rule = '{"join": "full"}'
 	where status = 'candidate'`

@@ -205,8 +205,8 @@ func TestValidate(t *testing.T) {
 			"behind", usual(), usual().at(1).without("l1", "l2", "l3", "r4"), "",
 			outcome{store.FinalResults, false, 0, 0, 0, 0, 0, 1},
 			[]string{
-				"coverage: shard 0 has watermark 1970-01-01 00:00:01+00; " +
-					"it catches up at 1970-01-01 00:00:02+00",
+				"coverage: shard 0 has watermark 1970-01-01 00:10:00+00; " +
+					"it catches up at 1970-01-01 00:20:00+00",
 			},
 		},
 		{
@@ -229,7 +229,7 @@ func TestValidate(t *testing.T) {
 			usual().without("l3", "r4").with(only(revised, stream.Final)), interval,
 			outcome{store.EveryResult, false, 0, 1, 2, 1, 0, 2},
 			[]string{
-				"coverage: the right event r4 is served as revision 1 at 1970-01-01 00:00:17+00, outside " +
+				"coverage: the right event r4 is served as revision 1 at 1970-01-01 02:50:00+00, outside " +
 					"the interval, which has its revision 2; begin one that has both",
 				"only_candidate right_only r4 by [0-2-0]",
 			},
@@ -305,7 +305,7 @@ func TestValidateTotals(t *testing.T) {
 		r.Verdict = "agree"
 		r.Differences = `[{"field":"amount","difference":"9007199254740993.000001"}]`
 	})
-	changed.change("l3", func(r *stream.Result) { r.Left.Time = 86_400 * second })
+	changed.change("l3", func(r *stream.Result) { r.Left.Time = 144 * tick })
 	got := setupContest(t, usual(), changed).validate(t)
 	want := []store.Total{
 		{By: "results", Name: "all", Base: "4", Candidate: "3"},
@@ -333,9 +333,9 @@ func TestValidateTotals(t *testing.T) {
 func TestValidateManyDifferences(t *testing.T) {
 	t.Parallel()
 	x := setupContest(t, usual(), usual())
-	x.exec(t, `insert into SCHEMA.match (generation_id, shard, match_id, kind, status, left_id,
+	x.exec(t, `insert into SCHEMA.match (generation_id, shard, bucket, match_id, kind, status, left_id,
 			left_revision, key, left_time, horizon, opened_epoch, changed_epoch, row_hash)
-		select $1, 0, sha256(n::text::bytea), 'left_only', 'final', 'x' || n, 1, 'x',
+		select $1, 0, n, sha256(n::text::bytea), 'left_only', 'final', 'x' || n, 1, 'x',
 			to_timestamp(n * 86400), '-infinity', 1, 1, sha256('')
 		from generate_series(1, 1100) n`, x.generation)
 	got := x.validate(t)

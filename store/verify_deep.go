@@ -32,8 +32,8 @@ func (v *verification) everyTransition(ctx context.Context) (n int64, err error)
 		n++
 		t := readTransition(c)
 		var row standing
-		copy(row.said[:], c[6])
-		outputs.add(&t, &row, c[6] != nil)
+		copy(row.said[:], c[7])
+		outputs.add(&t, &row, c[7] != nil)
 	})
 	if err != nil {
 		return n, fmt.Errorf("read the transitions of each epoch: %w", err)
@@ -41,15 +41,15 @@ func (v *verification) everyTransition(ctx context.Context) (n int64, err error)
 	past := &pastCheck{head: v.head, found: &v.found, outputs: outputs}
 	err = v.query(ctx, v.shard.statement("verify_pasts"), func() {}, func(c [][]byte) {
 		row := standing{
-			status: statusText(c[6]), opened: readInt8(c[7]), changed: readInt8(c[8]),
+			status: statusText(c[7]), opened: readInt8(c[8]), changed: readInt8(c[9]),
 		}
 		if c[0] == nil {
-			v.found.note(always, "match", fmt.Sprintf("%x", c[2]),
+			v.found.note(always, "match", fmt.Sprintf("%x", c[3]),
 				"no transition says how it came to be %s", row.status)
 			return
 		}
 		t := readTransition(c)
-		past.add(&t, &row, c[6] != nil)
+		past.add(&t, &row, c[7] != nil)
 	})
 	if err != nil {
 		return n, fmt.Errorf("read the transitions of each result: %w", err)

@@ -13,7 +13,7 @@ type pastCheck struct {
 	window  int64
 	found   *findings
 	outputs *outputCheck
-	known   map[stream.MatchID]bool
+	known   map[resultKey]bool
 
 	last   transition
 	row    standing
@@ -27,15 +27,15 @@ type pastCheck struct {
 	published []int64
 }
 
-func (p *pastCheck) seen(id stream.MatchID) {
+func (p *pastCheck) seen(key resultKey) {
 	if p.known == nil {
-		p.known = map[stream.MatchID]bool{}
+		p.known = map[resultKey]bool{}
 	}
-	p.known[id] = true
+	p.known[key] = true
 }
 
 func (p *pastCheck) add(t *transition, row *standing, exists bool) {
-	first := !p.some || t.id != p.last.id
+	first := !p.some || t.key != p.last.key
 	if first {
 		p.end()
 		p.row, p.exists, p.some = *row, exists, true
@@ -84,7 +84,7 @@ func (p *pastCheck) end() {
 		return
 	}
 	p.some = false
-	name := fmt.Sprintf("%x", p.last.id[:])
+	name := fmt.Sprintf("%x", p.last.key.id[:])
 	switch {
 	case !p.exists:
 		if p.chained {

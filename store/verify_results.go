@@ -18,7 +18,7 @@ import (
 type transition struct {
 	epoch   int64
 	ordinal int32
-	id      stream.MatchID
+	key     resultKey
 	from    pgtype.Text
 	to      string
 	reason  string
@@ -34,12 +34,10 @@ type standing struct {
 }
 
 func readTransition(v [][]byte) transition {
-	t := transition{
-		epoch: readInt8(v[0]), ordinal: readInt4(v[1]), from: optional(v[3]), to: string(v[4]),
-		reason: string(v[5]),
+	return transition{
+		epoch: readInt8(v[0]), ordinal: readInt4(v[1]), key: readResultKey(v[2:]),
+		from: optional(v[4]), to: string(v[5]), reason: string(v[6]),
 	}
-	copy(t.id[:], v[2])
-	return t
 }
 
 // results checks the transitions of the window, which must agree with the rows of their results and
@@ -48,7 +46,7 @@ func readTransition(v [][]byte) transition {
 func (d *head) results(
 	ctx context.Context, depth Depth, window int64, found *findings,
 ) (rows, transitions int64, err error) {
-	changed := map[stream.MatchID]standing{}
+	changed := map[resultKey]standing{}
 	if depth == Thorough {
 		rows, err = d.readResults(ctx, window, changed, found)
 		if err != nil {
@@ -63,22 +61,22 @@ func (d *head) results(
 		return rows, 0, fmt.Errorf("read the results of transitions: %w", err)
 	}
 	slices.SortFunc(list, func(a, b transition) int {
-		return cmp.Or(cmp.Compare(a.epoch, b.epoch), bytes.Compare(a.id[:], b.id[:]))
+		return cmp.Or(cmp.Compare(a.epoch, b.epoch), bytes.Compare(a.key.id[:], b.key.id[:]))
 	})
 	outputs := newOutputCheck(d, window, found)
 	for i := range list {
-		row, exists := changed[list[i].id]
+		row, exists := changed[list[i].key]
 		outputs.add(&list[i], &row, exists)
 	}
 	slices.SortFunc(list, func(a, b transition) int {
-		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.epoch, b.epoch),
+		return cmp.Or(a.key.compare(b.key), cmp.Compare(a.epoch, b.epoch),
 			cmp.Compare(a.ordinal, b.ordinal))
 	})
 	past := &pastCheck{head: d, window: window, found: found, outputs: outputs}
 	for i := range list {
-		row, exists := changed[list[i].id]
+		row, exists := changed[list[i].key]
 		past.add(&list[i], &row, exists)
-		past.seen(list[i].id)
+		past.seen(list[i].key)
 	}
 	past.end()
 	d.checkUnexplained(window, changed, past, found)
@@ -87,7 +85,7 @@ func (d *head) results(
 }
 
 func (d *head) readResults(
-	ctx context.Context, window int64, changed map[stream.MatchID]standing, found *findings,
+	ctx context.Context, window int64, changed map[resultKey]standing, found *findings,
 ) (rows int64, err error) {
 	s := d.shard.statement("verify_active")
 	s.args.time(d.tip().after)
@@ -102,7 +100,7 @@ func (d *head) readResults(
 		rows++
 		row := d.standing(&dec, v, &here)
 		if row.changed >= window {
-			changed[stream.MatchID(v[2])] = row
+			changed[readResultKey(v[2:])] = row
 		}
 	})
 	found.merge(&here)
@@ -141,15 +139,15 @@ func (h *Shard) CheckRest(ctx context.Context) error {
 func (d *head) standing(dec *decoder, v [][]byte, found *findings) standing {
 	said, stands := dec.hashResult(v[:2], v[2:])
 	row := standing{
-		said: said, status: statusText(v[4]), changed: readInt8(v[13]), opened: readInt8(v[15]),
+		said: said, status: statusText(v[5]), changed: readInt8(v[14]), opened: readInt8(v[16]),
 	}
-	name, hash := fmt.Sprintf, v[14]
+	name, hash := fmt.Sprintf, v[15]
 	switch {
 	case !bytes.Equal(said[:], hash[:16]):
 		row.bad = true
-		found.note(saidDamaged, "match", name("%x", v[2]), "its row_hash is not that of its columns")
+		found.note(saidDamaged, "match", name("%x", v[3]), "its row_hash is not that of its columns")
 	case !bytes.Equal(stands[:], hash[16:]):
-		found.note(always, "match", name("%x", v[2]),
+		found.note(always, "match", name("%x", v[3]),
 			"its row_hash is not that of its status and changed_epoch")
 	}
 	return row
@@ -191,35 +189,35 @@ func (d *head) readTransitions(ctx context.Context, window int64) (list []transi
 
 // readMissing looks up the rows of transitions that are not among those that changed in the window.
 func (d *head) readMissing(
-	ctx context.Context, list []transition, changed map[stream.MatchID]standing, found *findings,
+	ctx context.Context, list []transition, changed map[resultKey]standing, found *findings,
 ) error {
-	var ids []stream.MatchID
-	asked := map[stream.MatchID]bool{}
+	var keys []resultKey
+	asked := map[resultKey]bool{}
 	for i := range list {
-		id := list[i].id
-		if _, known := changed[id]; !known && !asked[id] {
-			asked[id] = true
-			ids = append(ids, id)
+		key := list[i].key
+		if _, known := changed[key]; !known && !asked[key] {
+			asked[key] = true
+			keys = append(keys, key)
 		}
 	}
-	if len(ids) == 0 {
+	if len(keys) == 0 {
 		return nil
 	}
 	s := d.shard.statement("verify_results_by_id")
-	bytesOf(&s.args, ids)
+	addKeys(&s.args, keys)
 	dec := decoder{shard: d.shard}
 	return d.query(ctx, s, func() {}, func(v [][]byte) {
-		changed[stream.MatchID(v[2])] = d.standing(&dec, v, found)
+		changed[readResultKey(v[2:])] = d.standing(&dec, v, found)
 	})
 }
 
 // checkUnexplained names rows that changed in the window by no transition.
 func (d *head) checkUnexplained(
-	window int64, changed map[stream.MatchID]standing, past *pastCheck, found *findings,
+	window int64, changed map[resultKey]standing, past *pastCheck, found *findings,
 ) {
-	for id, row := range changed {
-		if row.changed >= window && !past.known[id] {
-			found.note(always, "match", fmt.Sprintf("%x", id[:]),
+	for key, row := range changed {
+		if row.changed >= window && !past.known[key] {
+			found.note(always, "match", fmt.Sprintf("%x", key.id[:]),
 				"no transition says that it changed in epoch %d", row.changed)
 		}
 	}
@@ -264,10 +262,10 @@ func (o *outputCheck) add(t *transition, row *standing, exists bool) {
 	o.count[t.epoch]++
 	o.last[t.epoch] = max(o.last[t.epoch], int64(t.ordinal))
 	o.counts.Count(stream.Status(t.to))
-	if (!exists || row.bad || o.known.results[t.id]) && stream.Status(t.to).Active() {
+	if (!exists || row.bad || o.known.results[t.key.id]) && stream.Status(t.to).Active() {
 		o.touched[t.epoch] = true // the row is named, or was
 	}
-	o.scratch = appendOutput(o.scratch[:0], &t.id, stream.Status(t.to), stream.Reason(t.reason),
+	o.scratch = appendOutput(o.scratch[:0], &t.key.id, stream.Status(t.to), stream.Reason(t.reason),
 		row.said[:])
 	o.output.Write(o.scratch)
 }

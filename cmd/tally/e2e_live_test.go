@@ -41,7 +41,13 @@ func (p *project) live(t *testing.T) *live {
 		l.code = execute(ctx, []string{"-c", p.config, "--log-level", "warn", "run"}, &stdout, &stderr)
 		l.stdout, l.stderr = stdout.String(), stderr.String()
 	}()
-	t.Cleanup(func() { cancel(); <-l.done })
+	t.Cleanup(func() {
+		cancel()
+		<-l.done
+		if t.Failed() {
+			t.Logf("the run, exit %d, said\n%s%s", l.code, l.stdout, l.stderr)
+		}
+	})
 	return l
 }
 

@@ -5,7 +5,7 @@ create table :"schema".floor_buffer (
     primary key (generation_id, shard, side, id, added_epoch));
 create table :"schema".floor_match (
     like :"schema".match including defaults,
-    primary key (generation_id, shard, match_id));
+    primary key (generation_id, shard, bucket, match_id));
 create table :"schema".floor_match_transition (
     like :"schema".match_transition including defaults,
     primary key (generation_id, shard, epoch, ordinal));

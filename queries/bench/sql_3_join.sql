@@ -25,10 +25,10 @@ with pair as (
     where r.side = 'right' and l.added_epoch < $1::bigint
 ), published as (
     insert into :"schema".sql_match as m (
-        generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
+        generation_id, shard, bucket, match_id, kind, status, left_id, left_revision, right_id,
         right_revision, key, left_time, right_time, horizon, verdict, opened_epoch, changed_epoch)
     select
-        1, 0,
+        1, 0, floor(date_part('epoch', horizon) / 900)::integer,
         sha256(convert_to(
             length(left_id) || ':' || left_id || '|'
             || length(left_revision::text) || ':' || left_revision || '|'
@@ -43,12 +43,12 @@ with pair as (
         then 'agree' else 'differ' end,
         $1::bigint, $1::bigint
     from pair
-    on conflict (generation_id, shard, match_id) do update set
+    on conflict (generation_id, shard, bucket, match_id) do update set
         status = excluded.status, horizon = excluded.horizon, verdict = excluded.verdict,
         changed_epoch = excluded.changed_epoch
-    returning m.match_id
+    returning m.bucket, m.match_id
 )
 insert into :"schema".sql_match_transition
-    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
-select 1, 0, $1::bigint, 500000000 + row_number() over (), match_id, null, 'matched', 'joined'
+    (generation_id, shard, epoch, ordinal, bucket, match_id, from_status, to_status, reason)
+select 1, 0, $1::bigint, 500000000 + row_number() over (), bucket, match_id, null, 'matched', 'joined'
 from published

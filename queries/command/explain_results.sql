@@ -27,5 +27,5 @@ select m.generation_id as generation, encode(m.match_id, 'hex') as match_id, m.k
     m.horizon as deadline, m.verdict, m.differences::jsonb as differences, d.waits_for,
     m.opened_epoch, m.changed_epoch, m.shard
 from seen m
-left join :"schema".result_detail d using (generation_id, shard, match_id)
+left join :"schema".result_detail d using (generation_id, shard, bucket, match_id)
 order by m.opened_epoch, m.shard, m.match_id

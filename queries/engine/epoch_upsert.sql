@@ -8,28 +8,29 @@ with change as materialized (
         c.*, c.status in ('matched', 'provisional', 'final') as published,
         m.place, m.status as before
     from unnest(
-        $4::integer[], $5::bytea[], $6::text[], $7::text[], $8::text[], $9::bigint[],
-        $10::text[], $11::bigint[], $12::text[], $13::timestamptz[], $14::timestamptz[],
-        $15::timestamptz[], $16::text[], $17::text[], $18::text[], $19::bytea[]
+        $4::integer[], $5::integer[], $6::bytea[], $7::text[], $8::text[], $9::text[], $10::bigint[],
+        $11::text[], $12::bigint[], $13::text[], $14::timestamptz[], $15::timestamptz[],
+        $16::timestamptz[], $17::text[], $18::text[], $19::text[], $20::bytea[]
     ) as c (
-        ordinal, match_id, kind, status, left_id, left_revision, right_id, right_revision, key,
-        left_time, right_time, horizon, verdict, differences, reason, row_hash)
+        ordinal, bucket, match_id, kind, status, left_id, left_revision, right_id, right_revision,
+        key, left_time, right_time, horizon, verdict, differences, reason, row_hash)
     left join lateral (
         select x.ctid as place, x.status from :"schema".match x
-        where x.generation_id = $1::integer and x.shard = $2::integer and x.match_id = c.match_id
+        where x.generation_id = $1::integer and x.shard = $2::integer
+            and x.bucket = c.bucket and x.match_id = c.match_id
         offset 0) m on true
 ), published as (
     insert into :"schema".match (
-        generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
+        generation_id, shard, bucket, match_id, kind, status, left_id, left_revision, right_id,
         right_revision, key, left_time, right_time, horizon, verdict, differences, opened_epoch,
         changed_epoch, row_hash)
     select
-        $1::integer, $2::integer, match_id, kind, status, left_id, left_revision, right_id,
-        right_revision, key, left_time, right_time, horizon, verdict, differences::json,
-        $3::bigint, $3::bigint, row_hash
+        $1::integer, $2::integer, bucket, match_id, kind, status, left_id, left_revision,
+        right_id, right_revision, key, left_time, right_time, horizon, verdict,
+        differences::json, $3::bigint, $3::bigint, row_hash
     from change
     where published
-    on conflict (generation_id, shard, match_id) do update set
+    on conflict (generation_id, shard, bucket, match_id) do update set
         kind = excluded.kind,
         status = excluded.status,
         left_id = excluded.left_id,
@@ -53,9 +54,9 @@ with change as materialized (
     where m.ctid = c.place and not c.published
 )
 insert into :"schema".match_transition
-    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
+    (generation_id, shard, epoch, ordinal, bucket, match_id, from_status, to_status, reason)
 select
-    $1::integer, $2::integer, $3::bigint, ordinal, match_id, before, status,
+    $1::integer, $2::integer, $3::bigint, ordinal, bucket, match_id, before, status,
     case when published or before in ('matched', 'provisional', 'final') then reason end
 from change
 order by ordinal

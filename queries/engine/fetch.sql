@@ -129,27 +129,28 @@ with asked as materialized (
 select
     'row'::text as part, key, horizon, side, id, revision, event_time, deleted,
     attributes, source, partition, position, added_epoch,
-    null::bytea as match_id, null::text as kind, null::text as status, null::text as left_id,
-    null::bigint as left_revision, null::text as right_id, null::bigint as right_revision,
-    null::timestamptz as left_time, null::timestamptz as right_time, null::text as verdict,
-    null::json as differences, null::bigint as changed_epoch, row_hash
+    null::integer as bucket, null::bytea as match_id, null::text as kind, null::text as status,
+    null::text as left_id, null::bigint as left_revision, null::text as right_id,
+    null::bigint as right_revision, null::timestamptz as left_time,
+    null::timestamptz as right_time, null::text as verdict, null::json as differences,
+    null::bigint as changed_epoch, row_hash
 from found
 union all
 select
     'expired', key, horizon, side, id, revision, event_time, deleted,
     attributes, source, partition, position, added_epoch,
-    null, null, null, null, null, null, null, null, null, null, null, null, row_hash
+    null, null, null, null, null, null, null, null, null, null, null, null, null, row_hash
 from due
 where number = 1 and not alone
 union all
 select
     'result', key, horizon, null, null, null, null, null, null, null, null, null, null,
-    match_id, kind, status, left_id, left_revision, right_id, right_revision, left_time,
+    bucket, match_id, kind, status, left_id, left_revision, right_id, right_revision, left_time,
     right_time, verdict, differences, changed_epoch, row_hash
 from result
 union all
 select
     'due', null, max(horizon), null, null, count(*), null, null, null, null, number::integer,
-    null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
+    null, null, null, null, null, null, null, null, null, null, null, null, null, null, null, null
 from due
 group by number

@@ -12,7 +12,7 @@ with base as materialized (
         and ((left_time >= $4::timestamptz and left_time < $5::timestamptz)
             or (right_time >= $4::timestamptz and right_time < $5::timestamptz))
 ), gone as materialized (
-    select b.shard, b.match_id, b.status as was
+    select b.shard, b.bucket, b.match_id, b.status as was
     from base b
     where not exists (select from interval i where i.match_id = b.match_id)
 ), come as materialized (
@@ -29,23 +29,24 @@ with base as materialized (
         row_hash = substr(m.row_hash, 1, 16)
             || :"schema".match_stands(m.match_id, 'superseded', $3::bigint)
     from gone
-    where m.generation_id = $1::integer and m.shard = gone.shard and m.match_id = gone.match_id
+    where m.generation_id = $1::integer and m.shard = gone.shard
+        and m.bucket = gone.bucket and m.match_id = gone.match_id
 ), published as (
     insert into :"schema".match (
-        generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
+        generation_id, shard, bucket, match_id, kind, status, left_id, left_revision, right_id,
         right_revision, key, left_time, right_time, horizon, verdict, differences, opened_epoch,
         changed_epoch, row_hash)
     select
-        $1::integer, shard, match_id, kind, status, left_id, left_revision, right_id,
+        $1::integer, shard, bucket, match_id, kind, status, left_id, left_revision, right_id,
         right_revision, key, left_time, right_time, horizon, verdict, differences, $3::bigint,
         $3::bigint,
         :"schema".match_said($1::integer, shard, row(
-            generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
+            generation_id, shard, bucket, match_id, kind, status, left_id, left_revision, right_id,
             right_revision, key, left_time, right_time, horizon, verdict, differences,
             opened_epoch, changed_epoch, row_hash):::"schema".match)
             || :"schema".match_stands(match_id, status, $3::bigint)
     from come
-    on conflict (generation_id, shard, match_id) do update set
+    on conflict (generation_id, shard, bucket, match_id) do update set
         kind = excluded.kind,
         status = excluded.status,
         left_id = excluded.left_id,
@@ -62,12 +63,12 @@ with base as materialized (
         row_hash = excluded.row_hash
 )
 insert into :"schema".match_transition
-    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
+    (generation_id, shard, epoch, ordinal, bucket, match_id, from_status, to_status, reason)
 select
     $1::integer, shard, $3::bigint,
     row_number() over (partition by shard order by active, match_id) - 1,
-    match_id, was, status, 'rebuild'
+    bucket, match_id, was, status, 'rebuild'
 from (
-    select shard, match_id, was, 'superseded' as status, false as active from gone
+    select shard, bucket, match_id, was, 'superseded' as status, false as active from gone
     union all
-    select shard, match_id, was, status, true from come) change
+    select shard, bucket, match_id, was, status, true from come) change

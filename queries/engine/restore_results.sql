@@ -12,15 +12,16 @@ with back as materialized (
     where generation_id = $1::integer and shard = $2::integer and kind = 'restore'
         and status = 'committed' and epoch <= $3::bigint
 ), moved as materialized (
-    select match_id from :"schema".match_transition
-    where generation_id = $1::integer and shard = $2::integer and epoch > $3::bigint
+    select bucket, match_id from :"schema".match_transition
+    where generation_id = $1::integer and shard = $2::integer
+        and (epoch > $3::bigint or match_id = any($5::bytea[]))
     union
-    select match_id from :"schema".match
-    where generation_id = $1::integer and shard = $2::integer and changed_epoch > $3::bigint
-    union
-    select named.match_id from unnest($5::bytea[]) as named (match_id)
+    select bucket, match_id from :"schema".match
+    where generation_id = $1::integer and shard = $2::integer
+        and (changed_epoch > $3::bigint or match_id = any($5::bytea[]))
 ), past as materialized (
     select
+        t.bucket,
         t.match_id,
         (array_agg(t.to_status order by t.epoch desc, t.ordinal desc))[1] as newest_status,
         max(t.epoch) as newest_epoch,
@@ -40,11 +41,11 @@ with back as materialized (
     left join :"schema".epoch e on e.generation_id = t.generation_id
         and e.shard = t.shard and e.epoch = t.epoch
     where t.generation_id = $1::integer and t.shard = $2::integer
-        and t.match_id in (select match_id from moved)
-    group by t.match_id
+        and (t.bucket, t.match_id) in (select * from moved)
+    group by t.bucket, t.match_id
 ), target as materialized (
     select
-        match_id, newest_status, status, opened,
+        bucket, match_id, newest_status, status, opened,
         newest_epoch > $3::bigint and newest_status <> status as changes,
         case
             when newest_epoch > $3::bigint and newest_status <> status then $4::bigint
@@ -55,16 +56,17 @@ with back as materialized (
 ), nobodys as (
     delete from :"schema".match m
     where m.generation_id = $1::integer and m.shard = $2::integer
-        and m.match_id in (select match_id from moved)
-        and not exists (select from past where past.match_id = m.match_id)
+        and (m.bucket, m.match_id) in (select * from moved)
+        and not exists (
+            select from past where past.bucket = m.bucket and past.match_id = m.match_id)
 ), righted as (
     update :"schema".match_transition t set from_status = null
     from (
-        select distinct on (match_id) epoch, ordinal, from_status, reason
+        select distinct on (match_id, bucket) epoch, ordinal, from_status, reason
         from :"schema".match_transition
         where generation_id = $1::integer and shard = $2::integer
-            and match_id in (select match_id from moved)
-        order by match_id, epoch, ordinal
+            and (bucket, match_id) in (select * from moved)
+        order by match_id, bucket, epoch, ordinal
     ) first
     where t.generation_id = $1::integer and t.shard = $2::integer
         and t.epoch = first.epoch and t.ordinal = first.ordinal
@@ -84,17 +86,17 @@ with back as materialized (
             || int4send(8) || int8send(target.changed)), 1, 16)
     from target
     where m.generation_id = $1::integer and m.shard = $2::integer
-        and m.match_id = target.match_id
+        and m.bucket = target.bucket and m.match_id = target.match_id
 )
 insert into :"schema".match_transition
-    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
+    (generation_id, shard, epoch, ordinal, bucket, match_id, from_status, to_status, reason)
 select
     $1::integer, $2::integer, $4::bigint,
     row_number() over (
         order by status in ('matched', 'provisional', 'final'), match_id) - 1,
-    match_id, newest_status, status, 'restored'
+    bucket, match_id, newest_status, status, 'restored'
 from target
 where changes and exists (
     select from :"schema".match m
     where m.generation_id = $1::integer and m.shard = $2::integer
-        and m.match_id = target.match_id)
+        and m.bucket = target.bucket and m.match_id = target.match_id)

@@ -126,10 +126,10 @@ values (4, 0, 'left', 'F2', 1, '', null, true, '{}', '-infinity', 'ledger', 0, '
     substr(sha256(''), 1, 16));
 
 insert into :"schema".match (
-    generation_id, shard, match_id, kind, status, left_id, left_revision, right_id,
+    generation_id, shard, bucket, match_id, kind, status, left_id, left_revision, right_id,
     right_revision, key, left_time, right_time, horizon, verdict, differences, opened_epoch,
     changed_epoch, row_hash)
-select g, s, decode(repeat(id, 32), 'hex'),
+select g, s, 7, decode(repeat(id, 32), 'hex'),
     case when r is null then 'left_only' when l is null then 'right_only' else 'pair' end,
     status, l, lr, r, rr, key, lt, rt,
     greatest(lt + interval '15 min', rt + interval '6 min'), verdict, differences::json, opened,
@@ -170,9 +170,9 @@ from (values
 ) as x (g, s, id, status, l, lr, r, rr, key, lt, rt, verdict, differences, opened, changed);
 
 insert into :"schema".match (
-    generation_id, shard, match_id, kind, status, right_id, right_revision, key, right_time,
+    generation_id, shard, bucket, match_id, kind, status, right_id, right_revision, key, right_time,
     horizon, opened_epoch, changed_epoch, row_hash)
-select 5, 0, sha256(n::text::bytea), 'right_only', 'final', 'A' || n, 1, 'a', now() - age,
+select 5, 0, n, sha256(n::text::bytea), 'right_only', 'final', 'A' || n, 1, 'a', now() - age,
     now() - age + interval '6 min', 1, 1, sha256('')
 from (values (1, interval '0'), (2, interval '23:59:59.999999'), (3, interval '24 hours'),
     (4, interval '191:59:59.999999'), (5, interval '192 hours'),
@@ -180,8 +180,8 @@ from (values (1, interval '0'), (2, interval '23:59:59.999999'), (3, interval '2
 ) as x (n, age);
 
 insert into :"schema".match_transition
-    (generation_id, shard, epoch, ordinal, match_id, from_status, to_status, reason)
-select g, s, e, n, decode(repeat(id, 32), 'hex'), f, t, reason
+    (generation_id, shard, epoch, ordinal, bucket, match_id, from_status, to_status, reason)
+select g, s, e, n, 7, decode(repeat(id, 32), 'hex'), f, t, reason
 from (values
     (1, 0, 1, 1, '10', null, 'matched', 'joined'),
     (2, 0, 1, 1, '11', null, 'matched', 'joined'),

@@ -16,6 +16,9 @@ from :"schema".match m join :"schema".generation g using (generation_id)
 where encode(m.match_id, 'hex') <> :"schema".match_identity(m.left_id, m.left_revision::text,
     m.right_id, m.right_revision::text, g.rule_version)
 union all
+select format('result %s is in bucket %s, its horizon is %s', encode(match_id, 'hex'), bucket, horizon)
+from :"schema".match where bucket <> floor(extract(epoch from horizon) / 900)
+union all
 select format('epoch %s reads %s %s from %s, and the one before it read to %s', epoch, side, source,
     "from", before)
 from part where before is distinct from "from" and (before is not null or "from" <> '')
