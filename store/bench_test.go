@@ -1,14 +1,11 @@
 package store_test
 
 import (
-	"bytes"
 	"crypto/sha256"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
-
-	"github.com/jackc/pgx/v5"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
 )
@@ -77,13 +74,11 @@ func (w *workload) pair(left, right stream.BufferRow) stream.Result {
 	return r
 }
 
-// BenchmarkCommit compares Commit with a bare COPY of the same rows into tables with the same
-// columns and primary keys.
+// BenchmarkCommit commits epochs, and encodes one. tally bench compares with COPY alone.
 func BenchmarkCommit(b *testing.B) {
 	for _, events := range []int{100, 2000, 20000} {
 		b.Run(fmt.Sprintf("commit/%d", events), func(b *testing.B) { benchCommit(b, events) })
 		b.Run(fmt.Sprintf("encode/%d", events), func(b *testing.B) { benchEncode(b, events) })
-		b.Run(fmt.Sprintf("floor/%d", events), func(b *testing.B) { benchFloor(b, events) })
 	}
 }
 
@@ -113,62 +108,6 @@ func benchEncode(b *testing.B, events int) {
 	b.ResetTimer()
 	for range b.N {
 		s.shard.Encode(d).Recycle()
-	}
-	b.ReportMetric(float64(events*b.N)/b.Elapsed().Seconds(), "events/s")
-}
-
-func benchFloor(b *testing.B, events int) {
-	s, w := setup(b), newWorkload(events)
-	schema := pgx.Identifier{s.db.Schema}.Sanitize()
-	var copies [3]string
-	for i, table := range []struct{ name, key, columns string }{
-		{"buffer", "generation_id, shard, side, id, added_epoch", "generation_id, shard, side, " +
-			"id, revision, key, event_time, deleted, attributes, horizon, source, partition, " +
-			"position, added_epoch"},
-		{"match", "generation_id, shard, match_id", "generation_id, shard, match_id, kind, " +
-			"status, left_id, left_revision, right_id, right_revision, key, left_time, " +
-			"right_time, horizon, verdict, differences, opened_epoch, changed_epoch"},
-		{"match_transition", "generation_id, shard, epoch, ordinal", "generation_id, shard, " +
-			"epoch, ordinal, match_id, to_status, reason"},
-	} {
-		sql := fmt.Sprintf("create table floor_%s (like %s.%s, primary key (%s))",
-			table.name, schema, table.name, table.key)
-		if _, err := s.db.Pool.Exec(b.Context(), "set search_path = public; "+sql); err != nil {
-			b.Fatal(err)
-		}
-		copies[i] = fmt.Sprintf("copy public.floor_%s (%s) from stdin (format binary)",
-			table.name, table.columns)
-	}
-	conn, err := s.db.Pool.Acquire(b.Context())
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer conn.Release()
-	pg := conn.Conn().PgConn()
-	exec := func(sql string) {
-		if _, err := pg.Exec(b.Context(), sql).ReadAll(); err != nil {
-			b.Fatal(err)
-		}
-	}
-	b.ResetTimer()
-	for range b.N {
-		b.StopTimer()
-		d := w.next()
-		for i := range d.Changes {
-			if c := &d.Changes[i]; !c.Fresh {
-				c.Fresh = true
-				c.MatchID[31]++
-			}
-		}
-		e := s.shard.Encode(d)
-		b.StartTimer()
-		exec("begin")
-		for i, rows := range e.Streams() {
-			if _, err := pg.CopyFrom(b.Context(), bytes.NewReader(rows), copies[i]); err != nil {
-				b.Fatal(err)
-			}
-		}
-		exec("commit")
 	}
 	b.ReportMetric(float64(events*b.N)/b.Elapsed().Seconds(), "events/s")
 }

@@ -129,10 +129,9 @@ insert into :"schema".match (
     generation_id, shard, bucket, match_id, kind, status, left_id, left_revision, right_id,
     right_revision, key, left_time, right_time, horizon, verdict, differences, opened_epoch,
     changed_epoch, row_hash)
-select g, s, 7, decode(repeat(id, 32), 'hex'),
+select g, s, floor(date_part('epoch', h.horizon) / 900), decode(repeat(id, 32), 'hex'),
     case when r is null then 'left_only' when l is null then 'right_only' else 'pair' end,
-    status, l, lr, r, rr, key, lt, rt,
-    greatest(lt + interval '15 min', rt + interval '6 min'), verdict, differences::json, opened,
+    status, l, lr, r, rr, key, lt, rt, h.horizon, verdict, differences::json, opened,
     changed, sha256('')
 from (values
     (1, 0, '10', 'matched', 'L1', 9, 'R1', 9, 'k1', '2026-01-10 11:00Z'::timestamptz,
@@ -167,12 +166,14 @@ from (values
     (3, 0, '32', 'final', 'D2', -1, null, null, 'd', '2026-01-10 11:30Z', null, null, null, 1, 1),
     (4, 0, '41', 'provisional', 'F1', 1, null, null, 'f', '2026-01-10 12:00Z', null, null, null, 1,
         1)
-) as x (g, s, id, status, l, lr, r, rr, key, lt, rt, verdict, differences, opened, changed);
+) as x (g, s, id, status, l, lr, r, rr, key, lt, rt, verdict, differences, opened, changed)
+cross join lateral (select greatest(lt + interval '15 min', rt + interval '6 min')) as h (horizon);
 
 insert into :"schema".match (
     generation_id, shard, bucket, match_id, kind, status, right_id, right_revision, key, right_time,
     horizon, opened_epoch, changed_epoch, row_hash)
-select 5, 0, n, sha256(n::text::bytea), 'right_only', 'final', 'A' || n, 1, 'a', now() - age,
+select 5, 0, floor(date_part('epoch', now() - age + interval '6 min') / 900),
+    sha256(n::text::bytea), 'right_only', 'final', 'A' || n, 1, 'a', now() - age,
     now() - age + interval '6 min', 1, 1, sha256('')
 from (values (1, interval '0'), (2, interval '23:59:59.999999'), (3, interval '24 hours'),
     (4, interval '191:59:59.999999'), (5, interval '192 hours'),
@@ -181,7 +182,7 @@ from (values (1, interval '0'), (2, interval '23:59:59.999999'), (3, interval '2
 
 insert into :"schema".match_transition
     (generation_id, shard, epoch, ordinal, bucket, match_id, from_status, to_status, reason)
-select g, s, e, n, 7, decode(repeat(id, 32), 'hex'), f, t, reason
+select g, s, e, n, m.bucket, m.match_id, f, t, reason
 from (values
     (1, 0, 1, 1, '10', null, 'matched', 'joined'),
     (2, 0, 1, 1, '11', null, 'matched', 'joined'),
@@ -196,7 +197,9 @@ from (values
     (2, 0, 3, 1, '60', 'provisional', 'retracted', 'deleted'),
     (2, 1, 2, 1, '20', null, 'matched', 'joined'),
     (2, 1, 2, 2, '21', null, 'provisional', 'unmatched')
-) as x (g, s, e, n, id, f, t, reason);
+) as x (g, s, e, n, id, f, t, reason)
+join :"schema".match m on m.generation_id = g and m.shard = s
+    and m.match_id = decode(repeat(id, 32), 'hex');
 
 insert into :"schema".correction (
     generation_id, shard, epoch, ordinal, side, id, revision, key, event_time, deleted, attributes,
