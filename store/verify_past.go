@@ -91,7 +91,7 @@ func (p *pastCheck) end() {
 			p.found.note(rowMissing, "match", name, "it is missing; epoch %d changed it to %s",
 				p.last.epoch, p.last.to)
 			p.found.note(p.last.epoch, "match_transition",
-				fmt.Sprintf("%d %d", p.last.epoch, p.last.ordinal), "there is no result of its match_id")
+				fmt.Sprintf("%d %d", p.last.epoch, p.last.ordinal), "there is no result of its bucket and match_id")
 		}
 	case p.row.status != p.last.to:
 		p.found.note(always, "match", name, "its status is %s, its newest transition says %s",

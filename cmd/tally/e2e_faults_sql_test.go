@@ -245,7 +245,7 @@ func TestHeldHorizon(t *testing.T) {
 		}
 		return bytes
 	}
-	count := rounds(100, 5000)
+	count := rounds(300, 5000)
 	free := epochs(count)
 	small := size()
 	// A snapshot without a transaction id: with one it would hold back what other tests read.
@@ -253,15 +253,23 @@ func TestHeldHorizon(t *testing.T) {
 	held := epochs(count)
 	grown := size()
 	end()
-	epochs(count)
+	// A transaction that another test writes in holds it too, in whatever database, and so does each
+	// run for as long as it checks what its start left unread: one run of a few is without.
+	after, grows := grown, true
+	for tries := 0; grows && tries < 10; tries++ {
+		before := after
+		epochs(count)
+		after = size()
+		grows = after > before+64<<10
+	}
 	p.wantJoinedOnce(t, n)
 	t.Logf("%d epochs in %s, %s with the horizon held; %d bytes, then %d, then %d", count, free, held,
-		small, grown, size())
+		small, grown, after)
 	if held > 5*free+5*time.Second {
 		t.Errorf("%d epochs took %s with the horizon held, %s without", count, held, free)
 	}
-	if small > 512<<10 || size() > grown+64<<10 {
-		t.Errorf("the hot tables take %d bytes, %d with the horizon held, %d afterwards", small, grown,
-			size())
+	if small > 512<<10 || grows {
+		t.Errorf("the hot tables take %d bytes, %d with the horizon held, %d afterwards, and grow",
+			small, grown, after)
 	}
 }
