@@ -78,7 +78,7 @@ func bufferName(side, id []byte, added int64) string {
 // result takes the columns key, horizon; bucket, match_id, kind, status, left_id, left_revision,
 // right_id, right_revision, left_time, right_time, verdict, differences, changed_epoch, row_hash.
 func (d *decoder) result(head, v [][]byte) stream.Result {
-	if _, whole := d.checkResult(head, v); !whole {
+	if !d.checkResult(head, v) {
 		d.note("match", fmt.Sprintf("%x", v[1]))
 	}
 	return d.decodeResult(head, v)
@@ -100,11 +100,11 @@ func (d *decoder) decodeResult(head, v [][]byte) stream.Result {
 	}
 }
 
-// checkResult compares both halves of a result's hash, and gives the first, of what the row says.
-func (d *decoder) checkResult(head, v [][]byte) (said rowHash, whole bool) {
+// checkResult compares both halves of a result's hash, and tells whether they are right.
+func (d *decoder) checkResult(head, v [][]byte) bool {
 	said, standing := d.hashResult(head, v)
 	hash := v[13]
-	return said, bytes.Equal(said[:], hash[:16]) && bytes.Equal(standing[:], hash[16:])
+	return bytes.Equal(said[:], hash[:16]) && bytes.Equal(standing[:], hash[16:])
 }
 
 // hashResult gives both halves of the hash that a result should have.

@@ -85,7 +85,7 @@ func (h *Shard) hashChanges(e *Epoch) {
 	output.Sum(e.manifest.output[:0])
 }
 
-// sortChanges sorts changes by a prefix of what their identities decide, and by those.
+// sortChanges sorts changes by their prefixes, and where those are equal by their identities.
 func sortChanges(order []sortKey, d *stream.Delta) {
 	slices.SortFunc(order, func(a, b sortKey) int {
 		if a.prefix != b.prefix {
@@ -229,12 +229,6 @@ func attributesOf(e *stream.Event) string {
 		return "{}"
 	}
 	return e.Attributes
-}
-
-// keyPrefix gives the first bytes of a result's primary key within the shard, in its order.
-func keyPrefix(r *stream.Result) uint64 {
-	bucket := uint32(bucketOf(r)) ^ 1<<31 // the lowest first
-	return uint64(bucket)<<32 | uint64(binary.BigEndian.Uint32(r.MatchID[:]))
 }
 
 func textPrefix(s string) uint64 {

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"slices"
@@ -74,8 +73,7 @@ func (h *Shard) encodeRetired(d *stream.Delta) statement {
 
 func (h *Shard) encodeUpserts(d *stream.Delta, rows []change, hashes *copies) statement {
 	slices.SortFunc(rows, func(a, b change) int {
-		return cmp.Or(cmp.Compare(bucketOf(&a.Result), bucketOf(&b.Result)),
-			bytes.Compare(a.MatchID[:], b.MatchID[:]))
+		return keyOf(&a.Result).compare(keyOf(&b.Result))
 	})
 	s := h.statement("epoch_upsert")
 	a := &s.args

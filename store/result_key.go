@@ -3,6 +3,7 @@ package store
 import (
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"math"
 
 	"github.com/tallystick/tallystick/reconcile/stream"
@@ -30,6 +31,15 @@ type resultKey struct {
 	bucket int32
 	id     stream.MatchID
 }
+
+// keyPrefix gives the first bytes of a result's primary key within the shard, in its order.
+func keyPrefix(r *stream.Result) uint64 {
+	bucket := uint32(bucketOf(r)) ^ 1<<31 // the lowest first
+	return uint64(bucket)<<32 | uint64(binary.BigEndian.Uint32(r.MatchID[:]))
+}
+
+// keyOf gives the key of a result's row.
+func keyOf(r *stream.Result) resultKey { return resultKey{bucketOf(r), r.MatchID} }
 
 // firstKey is before the key of every result.
 var firstKey = resultKey{bucket: math.MinInt32}

@@ -179,7 +179,7 @@ var statementNames = []string{
 	"released", "release", "lock_shard", "quarantine_status",
 	"server_identity", "shard_stands",
 	"verify_shard", "verify_active", "verify_manifests", "verify_offsets", "verify_transitions",
-	"verify_results_by_id", "verify_corrections", "verify_quarantine", "verify_buffer",
+	"verify_results_by_key", "verify_corrections", "verify_quarantine", "verify_buffer",
 	"verify_first_epochs", "verify_known", "verify_results", "verify_outputs", "verify_pasts",
 	"scan_settings",
 	"verify_cross_serving", "verify_cross_attempts", "verify_cross_partners",

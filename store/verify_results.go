@@ -203,7 +203,7 @@ func (d *head) readMissing(
 	if len(keys) == 0 {
 		return nil
 	}
-	s := d.shard.statement("verify_results_by_id")
+	s := d.shard.statement("verify_results_by_key")
 	addKeys(&s.args, keys)
 	dec := decoder{shard: d.shard}
 	return d.query(ctx, s, func() {}, func(v [][]byte) {
